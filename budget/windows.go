@@ -1,0 +1,49 @@
+package budget
+
+import "time"
+
+// Unbounded stands for the time left when there is no hard deadline. It is far
+// from overflowing when windows are subtracted from it.
+const Unbounded = time.Duration(1 << 62)
+
+// The windows of the stages, from what is left to the hard deadline when the
+// stage begins. A stage keeps back what the later ones want, so that the
+// workload always has its window: the announcement gives way first, then the
+// phases. None returns less than 0.
+
+// AnnounceWindow is how long readiness fails before the first phase.
+func (p Plan) AnnounceWindow(left time.Duration) time.Duration {
+	return clamp(left-p.Phases-p.Unwind-p.fromGate(), p.Announce)
+}
+
+// PhasesWindow is the budget that the phases share.
+func (p Plan) PhasesWindow(left time.Duration) time.Duration {
+	return clamp(left-p.Unwind-p.fromGate(), p.Phases)
+}
+
+// GateWindow is how long the workload has from its stop signal to its KILL.
+// It gets its whole window where the later stages still fit behind it, and
+// where they don't, at least half of what is left or its window, whichever is
+// less.
+func (p Plan) GateWindow(left time.Duration) time.Duration {
+	return max(clamp(left-p.Cancel, p.Gate), clamp(left/2, p.Gate))
+}
+
+// CancelWindow is how long the init waits for what it killed. Where the
+// deadline is close it ends a little before it: what follows, the last flush
+// of the log, takes its time too.
+func (p Plan) CancelWindow(left time.Duration) time.Duration {
+	return clamp(left-min(Last, left/2), p.Cancel)
+}
+
+// Last is kept free before the hard deadline for the end itself: the log's
+// last flush, closing the listener.
+const Last = 100 * time.Millisecond
+
+// fromGate is what the workload and the stages behind it want.
+func (p Plan) fromGate() time.Duration { return p.Gate + p.Cancel }
+
+// clamp holds a window between nothing and what it wants.
+func clamp(have, want time.Duration) time.Duration {
+	return max(min(have, want), 0)
+}

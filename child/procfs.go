@@ -1,0 +1,130 @@
+package child
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// procFS reads /proc (proc(5)). It is optional: without it only the known
+// process groups can be reached.
+type procFS struct {
+	stat [512]byte
+	env  []byte
+}
+
+// process is what stat tells of one process.
+type process struct {
+	pid, parent, group, session int
+	state                       byte
+}
+
+// usable tells whether /proc shows the processes of our own PID namespace. One
+// that was mounted for another (unshare --pid without a mount of its own)
+// shows other processes under our numbers: it must not be believed.
+func (procFS) usable() bool {
+	self, err := os.Readlink("/proc/self")
+	return err == nil && self == strconv.Itoa(syscall.Getpid())
+}
+
+// list returns all processes that can be seen but the zombies, which are
+// nobody's to signal. Those that end meanwhile are left out.
+func (f *procFS) list() ([]process, bool) {
+	if !f.usable() {
+		return nil, false
+	}
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, false
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, false
+	}
+	all := make([]process, 0, len(names))
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if p, ok := f.read(pid); ok {
+			all = append(all, p)
+		}
+	}
+	return all, true
+}
+
+// read returns one process; false when it has ended or is a zombie.
+func (f *procFS) read(pid int) (process, bool) {
+	n := readFile("/proc/"+strconv.Itoa(pid)+"/stat", f.stat[:])
+	p, ok := parseStat(f.stat[:n])
+	p.pid = pid
+	return p, ok && p.state != 'Z' && p.state != 'X'
+}
+
+// parseStat reads the state, the parent, the group and the session out of
+// proc_pid_stat(5). The name of the program stands in parentheses and may hold
+// anything, parentheses and blanks too, so it ends at the last one.
+func parseStat(line []byte) (process, bool) {
+	end := bytes.LastIndexByte(line, ')')
+	if end < 0 {
+		return process{}, false
+	}
+	fields := bytes.Fields(line[end+1:])
+	if len(fields) < 4 || len(fields[0]) != 1 {
+		return process{}, false
+	}
+	var n [3]int
+	for i := range n {
+		v, err := strconv.Atoi(string(fields[i+1]))
+		if err != nil {
+			return process{}, false
+		}
+		n[i] = v
+	}
+	return process{state: fields[0][0], parent: n[0], group: n[1], session: n[2]}, true
+}
+
+// maxEnviron is how much of a process's environment is looked at.
+const maxEnviron = 256 << 10
+
+// hook returns the value of DRAINIT_HOOK in the environment that a process was
+// executed with; empty where there is none or it may not be read.
+func (f *procFS) hook(pid int) string {
+	if f.env == nil {
+		f.env = make([]byte, maxEnviron)
+	}
+	n := readFile("/proc/"+strconv.Itoa(pid)+"/environ", f.env)
+	for entry := range bytes.SplitSeq(f.env[:n], []byte{0}) {
+		if value, ok := bytes.CutPrefix(entry, []byte(hookVariable)); ok {
+			return string(value)
+		}
+	}
+	return ""
+}
+
+// hookVariable is what every hook has in its environment.
+const hookVariable = "DRAINIT_HOOK="
+
+// readFile fills buf from a file and returns how many bytes it got.
+func readFile(name string, buf []byte) int {
+	fd, err := syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return 0
+	}
+	defer syscall.Close(fd)
+	total := 0
+	for total < len(buf) {
+		n, err := syscall.Read(fd, buf[total:])
+		if err == syscall.EINTR {
+			continue
+		}
+		if n <= 0 || err != nil {
+			break
+		}
+		total += n
+	}
+	return total
+}

@@ -1,0 +1,43 @@
+package hooks
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestEnvironment(t *testing.T) {
+	base := []string{
+		"PATH=/bin", "DRAINIT_GRACE_PERIOD=9s", "DRAINIT_PORT=tcp://10.0.0.1:80", "DRAINIT_HOOK=outer", "EMPTY=", "noequals",
+		"DRAINIT_SOCKET=@outer", "DRAINIT_WORKLOAD_STATUS=3", "DRAINIT_FENCE_TOKEN=42", "DRAINIT_SERVICE=flag", "PATH=/again", "=odd",
+	}
+	twins := []string{"DRAINIT_GRACE_PERIOD", "DRAINIT_SERVICE", "DRAINIT_UNSET"}
+	before := slices.Clone(base)
+	kept := []string{"PATH=/bin", "DRAINIT_PORT=tcp://10.0.0.1:80", "EMPTY=", "noequals", "DRAINIT_FENCE_TOKEN=42", "PATH=/again", "=odd"}
+	for _, c := range []struct {
+		name string
+		call Call
+		want []string
+	}{
+		{"running", Call{"hand-over", 1500 * time.Millisecond, "running", 7, "", "TERM", "web", "@drainit/1"}, []string{
+			"DRAINIT_SOCKET=@drainit/1", "DRAINIT_HOOK=hand-over", "DRAINIT_ALLOWED=1.500", "DRAINIT_ALLOWED_MS=1500", "DRAINIT_WORKLOAD=running",
+			"DRAINIT_WORKLOAD_PID=7", "DRAINIT_REASON=TERM", "DRAINIT_SERVICE=web"}},
+		{"exited", Call{"a", 10*time.Second - 1, "exited", 7, "143", "exited", "web", ""}, []string{
+			"DRAINIT_HOOK=a", "DRAINIT_ALLOWED=9.999", "DRAINIT_ALLOWED_MS=9999", "DRAINIT_WORKLOAD=exited",
+			"DRAINIT_WORKLOAD_PID=7", "DRAINIT_WORKLOAD_STATUS=143", "DRAINIT_REASON=exited", "DRAINIT_SERVICE=web"}},
+		{"starting", Call{Hook: "a", Allowed: -1, Workload: "starting"}, []string{
+			"DRAINIT_HOOK=a", "DRAINIT_ALLOWED=0.000", "DRAINIT_ALLOWED_MS=0", "DRAINIT_WORKLOAD=starting",
+			"DRAINIT_WORKLOAD_PID=", "DRAINIT_REASON=", "DRAINIT_SERVICE="}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := Environment(base, twins, c.call)
+			if want := append(slices.Clone(kept), c.want...); !slices.Equal(got, want) {
+				t.Errorf("\n got %s\nwant %s", strings.Join(got, "\n     "), strings.Join(want, "\n     "))
+			}
+		})
+	}
+	if !slices.Equal(base, before) {
+		t.Error("base was changed")
+	}
+}

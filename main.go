@@ -1,0 +1,216 @@
+// Command drainit is the init that a container starts with: it runs one
+// program, forwards signals, reaps orphans, and drains before it stops.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+
+	"drainit/budget"
+	"drainit/child"
+	"drainit/config"
+	"drainit/hooks"
+	"drainit/journal"
+	"drainit/probe"
+	"drainit/self"
+	"drainit/signals"
+	"drainit/supervise"
+)
+
+// failed is the exit status when the init itself refused or could not go on.
+const failed = 125
+
+func main() {
+	relay := signals.Open() // before anything that takes time
+	os.Exit(run(relay))
+}
+
+// run parses, and does what was asked for.
+func run(relay *signals.Relay) int {
+	r, err := config.Parse(config.World{
+		Args: os.Args[1:], Env: os.LookupEnv, PID: os.Getpid(), Help: os.Stdout,
+	})
+	switch {
+	case errors.Is(err, config.ErrHelp):
+		return 0
+	case err != nil:
+		return refuse(err)
+	case r.Version:
+		fmt.Println("drainit", version())
+		return 0
+	}
+	return mainJob(r.Run, relay)
+}
+
+// mainJob prepares everything that may be refused, and only then starts
+// anything.
+func mainJob(c *config.Config, relay *signals.Relay) int {
+	found := hooks.Set{}
+	if c.ConfigDir != "" {
+		var err error
+		if found, err = hooks.Discover(filepath.Join(c.ConfigDir, "phases.d"), hooks.Phase, os.Geteuid()); err != nil {
+			return refuse(err)
+		}
+	}
+	c.Budget.Phases = len(found.Hooks)
+	plan := budget.Make(c.Budget)
+	if short := plan.Shortfall(); short > 0 && c.Strict {
+		return refuse(misfit(plan))
+	}
+	terminal, err := openTerminal(c)
+	if err != nil {
+		return refuse(err)
+	}
+	log := openJournal(c, terminal != nil)
+	table := child.NewTable()
+	server, err := listen(c, log, table)
+	if err != nil {
+		return refuse(err)
+	}
+	return supervised(supervise.Job{Config: c, Plan: plan, Phases: found}, parts{
+		relay: relay, table: table, log: log, server: server, terminal: terminal,
+	})
+}
+
+// openTerminal finds the terminal that the workload is to have; nil: none.
+func openTerminal(c *config.Config) (*child.Terminal, error) {
+	if c.Interactive == "never" {
+		return nil, nil
+	}
+	t := child.OpenTerminal()
+	if t == nil && c.Interactive == "always" {
+		return nil, &config.Error{
+			Text: `--interactive "always": standard input is not our controlling terminal, or we are not in its foreground`,
+			Hint: "run the container with a terminal (docker run -it), or leave it to auto",
+		}
+	}
+	return t, nil
+}
+
+func openJournal(c *config.Config, interactive bool) *journal.Journal {
+	level := c.LogLevel
+	if interactive && !c.LogLevelSet {
+		level = slog.LevelWarn
+	}
+	return journal.Open(journal.Options{Format: c.LogFormat, Level: level, FD: 2})
+}
+
+// listen binds the probe listener. An address that nobody asked for and that
+// is taken costs the probes, not the workload.
+func listen(c *config.Config, log *journal.Journal, table *child.Table) (*probe.Server, error) {
+	if c.ProbeAddr == "" {
+		return nil, nil
+	}
+	s, err := probe.Listen(probe.Config{
+		Addr: c.ProbeAddr, ReadyPath: c.ReadyPath, LivePath: c.LivePath, MetricsPath: c.MetricsPath,
+		UnreadyStatus: c.UnreadyStatus, Log: log.Logger(),
+	}, probe.Counters{Reaped: table.Orphans, LogDropped: log.Dropped})
+	if err == nil {
+		return s, nil
+	}
+	if c.ProbeAddrSet {
+		return nil, &config.Error{
+			Text: fmt.Sprintf("--probe-addr %q: %v", c.ProbeAddr, err),
+			Hint: "choose another port, or none",
+		}
+	}
+	log.Logger().Warn("no probe listener", slog.String("addr", c.ProbeAddr), slog.String("error", err.Error()),
+		slog.String("hint", "--probe-addr names another one, or none"))
+	return nil, nil
+}
+
+// misfit is the refusal of --strict-budget.
+func misfit(p budget.Plan) error {
+	text := "--strict-budget: the plan is longer than the grace period:"
+	for _, f := range p.Figures() {
+		text += fmt.Sprintf(" %s %v +", f.Name, f.D)
+	}
+	return &config.Error{
+		Text: fmt.Sprintf("%s = %v, grace %v, shortfall %v", text[:len(text)-2], p.Sum(), p.Grace, p.Shortfall()),
+		Hint: "shrink one of the figures that you set, or declare a longer --grace-period where the orchestrator gives it",
+	}
+}
+
+// refuse prints the one line and the hint.
+func refuse(err error) int {
+	fmt.Fprintln(os.Stderr, "drainit:", err)
+	var hint string
+	var e *config.Error
+	var p hooks.Problems
+	var s *child.StartError
+	switch {
+	case errors.As(err, &e):
+		hint = e.Hint
+	case errors.As(err, &p):
+		hint = p.Hint()
+	case errors.As(err, &s):
+		hint = s.Hint
+	}
+	if hint != "" {
+		fmt.Fprintln(os.Stderr, "drainit: hint:", hint)
+	}
+	return failed
+}
+
+// version is the module's version or the commit that it was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	return info.Main.Version
+}
+
+// parts are what a run is wired of.
+type parts struct {
+	relay    *signals.Relay
+	table    *child.Table
+	log      *journal.Journal
+	server   *probe.Server
+	terminal *child.Terminal
+}
+
+// supervised runs the loop beside the forking thread, which is main's own: it
+// lives as long as the process.
+func supervised(job supervise.Job, p parts) int {
+	adopt := self.Adopt()
+	dir, err := os.Getwd()
+	if err != nil {
+		dir, err = "/", nil
+	}
+	w := supervise.World{
+		Signals: p.relay.C, Children: p.relay.Child, Procs: p.table,
+		Recheck:  func(h hooks.Hook) error { return hooks.Recheck(h, os.Geteuid()) },
+		Log:      p.log.Logger().With(slog.String("service", job.Config.Service)),
+		HookLine: p.log.HookLine, Flush: p.log.Close,
+		Env: syscall.Environ(), Dir: dir, Version: version(),
+	}
+	if p.terminal != nil {
+		w.Terminal = p.terminal
+		if os.Getpid() != 1 {
+			w.Suspend = child.Suspend
+		}
+	}
+	var background background
+	if p.server != nil {
+		w.Probe = p.server
+	}
+	w.Ready = func() { background.ready(p, adopt) }
+	status := failed
+	go func() {
+		defer p.table.Stop()
+		defer background.join(p)
+		defer recovered(&status)
+		status, err = supervise.Run(job, w)
+	}()
+	p.table.Fork()
+	if err != nil {
+		refuse(err)
+	}
+	return status
+}

@@ -1,0 +1,124 @@
+package phases
+
+import "time"
+
+// runner is the sequence of the phases: at most one runs, each once.
+type runner struct {
+	list    []Phase
+	current int // the one that runs, while one does
+	next    int // the first that was neither started nor skipped
+	state   runState
+	since   time.Time
+	end     time.Time // when the running one is told, or killed; zero: nothing runs
+	verdict Result    // what its end is called once it was told
+}
+
+type runState int
+
+const (
+	idle runState = iota
+	busy          // within its time
+	told          // TERM was sent
+)
+
+func newRunner(list []Phase) runner { return runner{list: list} }
+
+func (r *runner) running() bool { return r.state != idle }
+
+// done tells that no phase runs and none will.
+func (r *runner) done() bool { return !r.running() && r.next == len(r.list) }
+
+// nextPhase starts the next phase that has enough time left, skips the ones
+// that have not, and opens the gate after the last.
+func (m *Machine) nextPhase(now time.Time) []Effect {
+	var out []Effect
+	r := &m.phase
+	for r.next < len(r.list) {
+		i := r.next
+		r.next++
+		allowed := m.allowed(now, r.list[i])
+		if allowed < minSlice {
+			out = append(out, Effect{Kind: PhaseDone, Phase: i, Result: Skipped})
+			continue
+		}
+		r.current, r.state, r.since, r.end = i, busy, now, now.Add(allowed)
+		return append(out, Effect{Kind: StartPhase, Phase: i, Window: allowed})
+	}
+	return append(out, m.enterGate(now)...)
+}
+
+// allowed is min(its own maximum, what the shared budget has left).
+func (m *Machine) allowed(now time.Time, p Phase) time.Duration {
+	if m.end.IsZero() {
+		return 0
+	}
+	left := m.end.Sub(now)
+	if p.Max > 0 {
+		left = min(left, p.Max)
+	}
+	return left
+}
+
+// phaseDue: the running phase has used up its time, or the second after it.
+func (m *Machine) phaseDue(now time.Time) []Effect {
+	r := &m.phase
+	if r.state == busy {
+		return m.tellPhase(now, Overran)
+	}
+	// It is never waited for longer: a process that KILL does not end at once
+	// is abandoned.
+	kill := Effect{Kind: KillPhase, Phase: r.current}
+	return append([]Effect{kill}, m.endPhase(now, Killed)...)
+}
+
+// tellPhase sends TERM and gives it a second.
+func (m *Machine) tellPhase(now time.Time, why Result) []Effect {
+	r := &m.phase
+	r.state, r.verdict = told, why
+	r.end = now.Add(m.unwind(now))
+	return []Effect{{Kind: TermPhase, Phase: r.current}}
+}
+
+// unwind is the second between TERM and KILL, less where the deadline of a
+// plan that does not fit is close.
+func (m *Machine) unwind(now time.Time) time.Duration {
+	keep := m.cfg.Plan.GateWindow(m.left(now)) + m.cfg.Plan.Cancel
+	return max(min(m.cfg.Plan.Unwind, m.left(now)-keep), 0)
+}
+
+// phaseOver: the running phase has ended by itself or could not be started.
+func (m *Machine) phaseOver(now time.Time, ev Event) []Effect {
+	r := &m.phase
+	if !r.running() || ev.Phase != r.current {
+		return nil // a late word of one that was abandoned
+	}
+	result := Succeeded
+	switch {
+	case r.state == told:
+		result = r.verdict
+	case ev.Kind == PhaseRefused || !ev.OK:
+		result = Failed
+	}
+	return m.endPhase(now, result)
+}
+
+// endPhase records the result and goes on.
+func (m *Machine) endPhase(now time.Time, result Result) []Effect {
+	r := &m.phase
+	out := []Effect{{Kind: PhaseDone, Phase: r.current, Result: result, Took: now.Sub(r.since)}}
+	r.state, r.end = idle, time.Time{}
+	return append(out, m.nextPhase(now)...)
+}
+
+// interruptPhases tells the running phase to stop and starts no further one.
+func (m *Machine) interruptPhases(now time.Time) []Effect {
+	r := &m.phase
+	var out []Effect
+	if r.state == busy {
+		out = m.tellPhase(now, Interrupted)
+	}
+	for ; r.next < len(r.list); r.next++ {
+		out = append(out, Effect{Kind: PhaseDone, Phase: r.next, Result: Skipped})
+	}
+	return out
+}

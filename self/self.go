@@ -1,0 +1,121 @@
+// Package self looks after the init's own process: what it must not hold on
+// to, what it must not inherit from its surroundings, and what it prepares so
+// that nothing which happens later can end it.
+package self
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Adopt makes orphans below the init its children where it is not PID 1, which
+// has that by nature (PR_SET_CHILD_SUBREAPER(2const), Linux 3.4). The error
+// says that orphans will go elsewhere.
+func Adopt() error {
+	if os.Getpid() == 1 {
+		return nil
+	}
+	return os.NewSyscallError("prctl", unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+}
+
+// memoryLimit is what makes the collector run. It is off otherwise: by default
+// it wakes an idle process every two minutes, and the init's heap hardly grows.
+const memoryLimit = 10 << 20
+
+// processors: two at the least. syscall.ForkExec keeps its processor until
+// execve(2) is done, and a slow one must not hold up signals, even where there
+// is but one CPU or GOMAXPROCS says so for the workload's sake. No more than
+// two: each costs memory, and the init has nothing to do in parallel.
+const processors = 2
+
+// spareThreads are made while threads can still be had. When the workload has
+// used up the process limit of its container, the runtime's attempt to start
+// one more would end the init (pids(7) cgroup controller, RLIMIT_NPROC).
+const spareThreads = 8
+
+// Settle does all that can wait until the workload has been started. keepInput
+// leaves standard input alone, which is the terminal of an interactive
+// workload. The variables that tune the Go runtime (GOGC, GOMEMLIMIT,
+// GOMAXPROCS) are meant for the workload, so each is overridden here.
+func Settle(keepInput bool) {
+	runtime.GOMAXPROCS(processors)
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(memoryLimit)
+	prepareThreads()
+	letGo(keepInput)
+}
+
+// prepareThreads has several goroutines block in a system call at once, so
+// that the runtime starts a thread for each; it keeps idle threads for later.
+func prepareThreads() {
+	var all sync.WaitGroup
+	for range spareThreads {
+		all.Go(func() {
+			pause := syscall.NsecToTimespec(int64(time.Millisecond))
+			_ = syscall.Nanosleep(&pause, nil)
+		})
+	}
+	all.Wait()
+}
+
+// letGo gives up the directory and the descriptors that the init was started
+// with: it would keep a file system busy, or a socket open that the workload
+// has closed. Everything that Go itself opens is close-on-exec, and nothing
+// that survived our own execve(2) is, so the two can be told apart.
+func letGo(keepInput bool) {
+	_ = os.Chdir("/")
+	for _, fd := range inherited() {
+		_ = syscall.Close(fd)
+	}
+	null, err := syscall.Open(os.DevNull, syscall.O_RDWR|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return // an image without /dev: the streams stay as they are
+	}
+	if !keepInput {
+		_ = syscall.Dup3(null, 0, 0)
+	}
+	_ = syscall.Dup3(null, 1, 0) // the log goes to standard error
+	_ = syscall.Close(null)
+}
+
+// fallbackFDs is how many descriptors are looked at where /proc can't be read.
+const fallbackFDs = 1024
+
+// inherited returns the descriptors from 3 on that are not close-on-exec.
+func inherited() []int {
+	var all []int
+	keep := func(fd int) {
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if fd > 2 && err == nil && flags&unix.FD_CLOEXEC == 0 {
+			all = append(all, fd)
+		}
+	}
+	if names, err := list("/proc/self/fd"); err == nil {
+		for _, name := range names {
+			if fd, err := strconv.Atoi(name); err == nil {
+				keep(fd)
+			}
+		}
+		return all
+	}
+	for fd := range fallbackFDs {
+		keep(fd)
+	}
+	return all
+}
+
+func list(dir string) ([]string, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Readdirnames(-1)
+}

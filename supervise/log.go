@@ -1,0 +1,114 @@
+package supervise
+
+import (
+	"log/slog"
+	"strconv"
+	"syscall"
+	"time"
+
+	"drainit/child"
+	"drainit/config"
+	"drainit/phases"
+	"drainit/signals"
+)
+
+func phaseAttr(name string) slog.Attr         { return slog.String("phase", name) }
+func stageAttr(s phases.Stage) slog.Attr      { return slog.String("stage", s.String()) }
+func signalAttr(sig syscall.Signal) slog.Attr { return slog.String("signal", signals.Name(sig)) }
+func errAttr(err error) slog.Attr             { return slog.String("error", oneLine(err.Error())) }
+func itoa(n int) string                       { return strconv.Itoa(n) }
+func twins() []string                         { return config.Twins() }
+
+// durAttr writes a duration as a person reads it, to the millisecond.
+func durAttr(key string, d time.Duration) slog.Attr {
+	return slog.String(key, d.Round(time.Millisecond).String())
+}
+
+// logStart writes the plan and what it rests on.
+func (l *loop) logStart() {
+	c, p := l.cfg, l.job.Plan
+	var args []any
+	for _, f := range p.Figures() {
+		d := durAttr(f.Name, f.D)
+		if f.Name == "drain_timeout" && p.GateEndless() {
+			d = slog.String(f.Name, "as long as it takes")
+		}
+		args = append(args, d)
+	}
+	switch {
+	case p.Unlimited:
+		args = append(args, slog.String("grace", "none"), slog.String("sum", "no limit"), slog.Bool("fits", true))
+	default:
+		args = append(args, durAttr("sum", p.Sum()), durAttr("grace", p.Grace), slog.Bool("fits", p.Shortfall() == 0))
+	}
+	l.Log.Info("drain plan", args...)
+	if !p.GraceSet && !p.Unlimited {
+		l.Log.Info("grace assumed", durAttr("grace", p.Grace),
+			slog.String("platform", c.Platform.Name), slog.String("why", c.Platform.Why))
+	}
+	if short := p.Shortfall(); short > 0 {
+		l.Log.Warn("drain plan does not fit", append(args, durAttr("shortfall", short))...)
+	}
+	for _, path := range l.job.Phases.Ignored {
+		l.Log.Info("file ignored", slog.String("path", path))
+	}
+	l.Log.Info("workload started", slog.Int("pid", l.workload.PID))
+}
+
+// enter logs a stage that begins.
+func (l *loop) enter(now time.Time, e phases.Effect) {
+	l.tell.enter(now, e)
+	switch {
+	case e.Stage <= phases.Running || e.Stage == phases.End:
+	case e.NoEnd:
+		l.Log.Info("stage began", stageAttr(e.Stage), slog.String("window", "as long as it takes"))
+	default:
+		l.Log.Info("stage began", stageAttr(e.Stage), durAttr("window", e.Window))
+	}
+}
+
+// logExit writes how the workload ended.
+func (l *loop) logExit(e child.Exit) {
+	args := []any{slog.Int("status", e.Status)}
+	if e.Signal != 0 {
+		args = append(args, signalAttr(e.Signal))
+	}
+	if e.Core {
+		args = append(args, slog.Bool("core_dumped", true))
+	}
+	l.Log.Info("workload exited", args...)
+}
+
+// logEnd is the last line.
+func (l *loop) logEnd() {
+	if l.workload == nil && !l.tell.stopped() {
+		return
+	}
+	var args []any
+	for _, s := range l.tell.stages {
+		args = append(args, durAttr(s.Name, time.Duration(s.Seconds*float64(time.Second))))
+	}
+	if l.tell.stopped() {
+		args = append(args, durAttr("total", l.tell.total()))
+	}
+	if l.exit != nil {
+		args = append(args, slog.Int("workload_status", l.exit.Status))
+	}
+	args = append(args, slog.String("ended_by", l.endedBy()), slog.Int("exit_status", l.status))
+	l.Log.Info("shutdown complete", args...)
+}
+
+// endedBy says who ended the workload.
+func (l *loop) endedBy() string {
+	switch {
+	case l.workload == nil:
+		return "never started"
+	case l.exit == nil:
+		return "nobody: it survived KILL"
+	case l.killed && l.exit.Signal == syscall.SIGKILL:
+		return "drainit, by KILL"
+	case l.told:
+		return "stop signal"
+	}
+	return "itself"
+}

@@ -1,0 +1,112 @@
+package supervise
+
+import (
+	"syscall"
+	"time"
+
+	"drainit/child"
+	"drainit/phases"
+	"drainit/probe"
+	"drainit/signals"
+)
+
+// telling is what the log and the metrics say about the run.
+type telling struct {
+	base      probe.Snapshot // what never changes
+	ready     bool
+	signals   [signals.Max + 1]uint64
+	refused   [signals.Max + 1]bool // a signal that could not be sent is logged once
+	stoppedAt time.Time             // zero: no stop signal yet
+	endedAt   time.Time             // zero: the run goes on
+
+	stage       phases.Stage
+	stageSince  time.Time
+	window      time.Duration
+	stages      []probe.Timed // that are over, in order
+	phaseResult []probe.PhaseResult
+	phaseStatus []*int // nil: it has not ended by itself
+	killSaid    bool
+	startError  error
+}
+
+func newTelling(job Job, version string) telling {
+	t := telling{
+		base: probe.Snapshot{
+			Service: job.Config.Service, Version: version, States: phases.Stages(),
+			Grace: job.Plan.Grace.Seconds(), GraceKnown: !job.Plan.Unlimited,
+		},
+		phaseStatus: make([]*int, len(job.Phases.Hooks)),
+	}
+	for _, f := range job.Plan.Figures() {
+		t.base.Budget = append(t.base.Budget, probe.Timed{Name: f.Name, Seconds: f.D.Seconds()})
+	}
+	for _, h := range job.Phases.Hooks {
+		t.phaseResult = append(t.phaseResult, probe.PhaseResult{Name: h.Name})
+	}
+	return t
+}
+
+// stop notes when the first stop signal came.
+func (t *telling) stop(now time.Time) {
+	if t.stoppedAt.IsZero() {
+		t.stoppedAt = now
+	}
+}
+
+func (t *telling) stopped() bool { return !t.stoppedAt.IsZero() }
+
+// enter closes the figures of the running stage and opens the next one's.
+func (t *telling) enter(now time.Time, e phases.Effect) {
+	if t.stage > phases.Running {
+		t.stages = append(t.stages, probe.Timed{Name: t.stage.String(), Seconds: now.Sub(t.stageSince).Seconds()})
+	}
+	t.stage, t.stageSince, t.window = e.Stage, now, e.Window
+}
+
+func (t *telling) phaseExit(i int, e child.Exit) { t.phaseStatus[i] = &e.Status }
+
+func (t *telling) phaseDone(i int, r phases.Result, took time.Duration) {
+	t.phaseResult[i].Result = r.String()
+	t.phaseResult[i].Seconds = took.Seconds()
+}
+
+func (t *telling) finish(now time.Time) { t.endedAt = now }
+
+// total is how long the shutdown took, from the stop signal on.
+func (t *telling) total() time.Duration {
+	if !t.stopped() {
+		return 0
+	}
+	return t.endedAt.Sub(t.stoppedAt)
+}
+
+// snapshot is the state for /metrics.
+func (t *telling) snapshot() *probe.Snapshot {
+	s := t.base
+	s.State = t.stage.String()
+	s.StoppedAt = t.stoppedAt
+	s.Shutdown, s.Done = t.total(), !t.endedAt.IsZero()
+	s.Stages = append([]probe.Timed(nil), t.stages...)
+	if t.stage > phases.Running && t.stage != phases.End {
+		s.RunningStage, s.StageSince = t.stage.String(), t.stageSince
+	}
+	for _, p := range t.phaseResult {
+		if p.Result != "" {
+			s.Phases = append(s.Phases, p)
+		}
+	}
+	s.Signals = make(map[string]uint64)
+	for sig, n := range t.signals {
+		if n > 0 {
+			s.Signals[signals.Name(syscall.Signal(sig))] = n
+		}
+	}
+	return &s
+}
+
+// publish makes the state visible to /metrics.
+func (l *loop) publish() {
+	if l.Probe != nil {
+		l.Probe.Publish(l.tell.snapshot())
+	}
+}

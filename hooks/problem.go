@@ -19,14 +19,11 @@ type Problems []Problem
 
 // Error names every offender with its reason, in order, on one line.
 func (p Problems) Error() string {
-	var b strings.Builder
+	all := make([]string, len(p))
 	for i, one := range p {
-		if i > 0 {
-			b.WriteString("; ")
-		}
-		b.WriteString("hook " + strconv.Quote(one.Path) + ": " + one.Reason)
+		all[i] = strconv.Quote(one.Path) + ": " + one.Reason
 	}
-	return b.String()
+	return "hooks refused: " + strings.Join(all, "; ")
 }
 
 // Hint is one remedy, that of the first problem that has one, else "".

@@ -36,15 +36,12 @@ func distrust(name string) string {
 		}
 		w.todo = dir + "/" + name
 	}
-	if reason := judge("/"); reason != "" {
-		return reason
+	reason := judge("/")
+	for reason == "" && w.todo != "" {
+		reason = w.step()
 	}
-	for w.todo != "" {
-		if reason := w.step(); reason != "" {
-			return reason
-		}
-	}
-	return ""
+	// What is wrong with the name itself needs no second naming of it.
+	return strings.TrimPrefix(reason, strconv.Quote(strings.TrimRight(name, "/"))+" is ")
 }
 
 // walk resolves a path as the kernel does, one component at a time: at holds no

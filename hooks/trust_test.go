@@ -38,18 +38,18 @@ func TestTrust(t *testing.T) {
 	}{
 		{"clean", func(string) error { return nil }, ""},
 		{"file owned by another", func(d string) error { return os.Chown(d+"/conf/phases.d/10-a", nobody, 0) },
-			`10-a: "DIR/conf/phases.d/10-a" is owned by uid 65534`},
+			`10-a: owned by uid 65534`},
 		{"file of another group", func(d string) error { return os.Chown(d+"/conf/phases.d/10-a", 0, nobody) }, ""},
 		{"file group-writable", func(d string) error { return os.Chmod(d+"/conf/phases.d/10-a", 0o775) },
-			`10-a: "DIR/conf/phases.d/10-a" is writable by group or others (mode 0775)`},
+			`10-a: writable by group or others (mode 0775)`},
 		{"file world-writable", func(d string) error { return os.Chmod(d+"/conf/phases.d/10-a", 0o757) },
-			`10-a: "DIR/conf/phases.d/10-a" is writable by group or others (mode 0757)`},
+			`10-a: writable by group or others (mode 0757)`},
 		{"sticky file is no exception", func(d string) error { return unix.Chmod(d+"/conf/phases.d/10-a", 0o1757) },
-			`10-a: "DIR/conf/phases.d/10-a" is writable by group or others (mode 1757)`},
+			`10-a: writable by group or others (mode 1757)`},
 		{"directory owned by another", func(d string) error { return os.Chown(d+"/conf/phases.d", nobody, 0) },
-			`phases.d: "DIR/conf/phases.d" is owned by uid 65534`},
+			`phases.d: owned by uid 65534`},
 		{"directory group-writable", func(d string) error { return os.Chmod(d+"/conf/phases.d", 0o775) },
-			`phases.d: "DIR/conf/phases.d" is writable by group or others (mode 0775)`},
+			`phases.d: writable by group or others (mode 0775)`},
 		{"directory above world-writable", func(d string) error { return os.Chmod(d+"/conf", 0o777) },
 			`phases.d: "DIR/conf" is writable by group or others (mode 0777)`},
 		{"sticky directory above", func(d string) error { return unix.Chmod(d+"/conf", 0o1777) }, ""},
@@ -59,7 +59,7 @@ func TestTrust(t *testing.T) {
 		{"link owned by another", func(d string) error {
 			return errors.Join(os.Rename(d+"/conf/phases.d/10-a", d+"/real"), os.Symlink("../../real", d+"/conf/phases.d/10-a"),
 				os.Lchown(d+"/conf/phases.d/10-a", nobody, 0))
-		}, `10-a: "DIR/conf/phases.d/10-a" is owned by uid 65534`},
+		}, `10-a: owned by uid 65534`},
 		{"root's link to root's file", func(d string) error {
 			return errors.Join(os.Rename(d+"/conf/phases.d/10-a", d+"/real"), os.Symlink("../../real", d+"/conf/phases.d/10-a"))
 		}, ""},
@@ -107,6 +107,22 @@ func TestTrust(t *testing.T) {
 				t.Errorf("the rules hold for another user too: %v", err)
 			}
 		})
+	}
+}
+
+// What is told comes in order of the files, not of the rules.
+func TestTrustAmongOtherProblems(t *testing.T) {
+	needRoot(t)
+	dir := t.TempDir()
+	must(t, os.Chown(put(t, dir, "10-a", script, 0o755), nobody, 0))
+	put(t, dir, "20-b", script, 0o644)
+	must(t, os.Chown(put(t, dir, "30-c", script, 0o755), nobody, 0))
+	_, err := Discover(dir, Phase, 0)
+	got := refused(t, err)
+	for i, want := range []string{"10-a: ", "20-b: not executable", "30-c: "} {
+		if len(got) != 3 || !strings.HasPrefix(got[i], want) {
+			t.Fatalf("problems %q, want %q at %d", got, want, i)
+		}
 	}
 }
 

@@ -1,0 +1,141 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// addrMark stands in a prefix where a free address for the probe listener goes.
+const addrMark = "{addr}"
+
+// A subject is what is put in front of the workload's command.
+type subject struct {
+	name   string
+	prefix []string
+}
+
+// The subjects that the measurements treat apart.
+const (
+	direct    = "direct" // no init at all: the zero
+	reference = "tini"   // what ratios are relative to
+)
+
+func defaultSubjects(drainit string) ([]subject, error) {
+	texts := []string{
+		direct + "=",
+		reference + "=tini -s --",
+		"dumb-init=dumb-init --",
+		"catatonit=catatonit --",
+	}
+	if drainit != "" {
+		texts = append(texts,
+			"drainit="+drainit+" --probe-addr "+addrMark+" --",
+			"drainit-noprobe="+drainit+" --probe-addr none --")
+	}
+	var all []subject
+	for _, text := range texts {
+		s, err := parseSubject(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// parseSubject reads NAME=PREFIX. The program is looked up once, here, so that
+// the search is not part of what is measured.
+func parseSubject(text string) (subject, error) {
+	name, prefix, found := strings.Cut(text, "=")
+	if !found || name == "" {
+		return subject{}, fmt.Errorf("subject %q: want NAME=PREFIX", text)
+	}
+	s := subject{name: name, prefix: strings.Fields(prefix)}
+	if len(s.prefix) == 0 {
+		return s, nil
+	}
+	path, err := lookPath(s.prefix[0])
+	if err != nil {
+		return subject{}, fmt.Errorf("subject %s: %w", name, err)
+	}
+	s.prefix[0] = path
+	return s, nil
+}
+
+func lookPath(name string) (string, error) {
+	if strings.Contains(name, "/") {
+		return filepath.Abs(name)
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%q: not found in $PATH", name)
+}
+
+// withSubject replaces the subject of the same name or adds a new one.
+func withSubject(all []subject, s subject) []subject {
+	for i := range all {
+		if all[i].name == s.name {
+			all[i] = s
+			return all
+		}
+	}
+	return append(all, s)
+}
+
+func (s subject) probed() bool {
+	return strings.Contains(strings.Join(s.prefix, " "), addrMark)
+}
+
+func (s subject) argv(addr string) []string {
+	argv := make([]string, len(s.prefix))
+	for i, arg := range s.prefix {
+		argv[i] = strings.ReplaceAll(arg, addrMark, addr)
+	}
+	return argv
+}
+
+// command is the prefix as a reader knows it, without folders.
+func (s subject) command() string {
+	if len(s.prefix) == 0 {
+		return "(none)"
+	}
+	return strings.Join(append([]string{filepath.Base(s.prefix[0])}, s.prefix[1:]...), " ")
+}
+
+// inits are the subjects that are an init: all but direct.
+func inits(all []subject) []subject {
+	var out []subject
+	for _, s := range all {
+		if s.name != direct {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// rotated gives round i another order, so that no subject always runs on the
+// heels of the same other one.
+func rotated(all []subject, i int) []subject {
+	k := i % len(all)
+	return append(append([]subject{}, all[k:]...), all[:k]...)
+}
+
+// freeAddr asks the kernel for a port that is free now. The listener that
+// reserved it is closed, so it is not a promise; nobody else is here to take it.
+func freeAddr() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	addr := listener.Addr().String()
+	return addr, listener.Close()
+}

@@ -3,7 +3,6 @@ package config
 import (
 	"io"
 	"log/slog"
-	"net"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -62,7 +61,7 @@ func Parse(w World) (Result, error) {
 	if !cut && len(args) > 0 && args[0] == "version" {
 		return parseVersion(args[1:])
 	}
-	f, err := parseFlags(args, w.Help)
+	f, err := parseFlags(args, cut, w.Help)
 	if err != nil {
 		return Result{}, err
 	}
@@ -153,11 +152,9 @@ func (r *reader) signals(c *Config, f *flags) {
 		if err := c.Rewrites.ParseRewrite(s.value); err != nil {
 			r.refuse(s, err.Error(), "S:S, or S: to drop it")
 		}
-	}
-	for from := range c.Rewrites {
-		if c.DrainOn.Has(from) {
-			r.refuse(setting{name: "--rewrite", value: signals.Name(from)},
-				"this signal starts the drain, it is not forwarded",
+		from, _, _ := strings.Cut(s.value, ":")
+		if sig, err := signals.Parse(from); err == nil && c.DrainOn.Has(sig) {
+			r.refuse(s, signals.Name(sig)+" starts the drain, it is not forwarded",
 				"--stop-signal says what the workload gets when it is to stop")
 		}
 	}
@@ -215,15 +212,14 @@ func (r *reader) rest(c *Config, f *flags) {
 	c.ConfigDir = "/etc/drainit"
 	if s := r.text("config-dir", f.ConfigDir); s.given {
 		c.ConfigDir = s.value
-		if s.value == "none" {
-			c.ConfigDir = ""
-		} else if s.value == "" {
-			r.refuse(s, "empty", "a directory, or none")
-		}
+		c.ConfigDir = r.dir(s)
 	}
 	c.Service = filepath.Base(c.Command[0])
 	if s := r.text("service", f.Service); s.given {
 		c.Service = s.value
+		if s.value == "" {
+			r.refuse(s, "empty", "")
+		}
 	}
 	c.LogFormat = r.oneOf(r.text("log-format", f.LogFormat), "auto", "auto", "text", "json")
 	s := r.text("log-level", f.LogLevel)
@@ -232,78 +228,19 @@ func (r *reader) rest(c *Config, f *flags) {
 	c.LogLevelSet = s.given
 }
 
-// probe reads the listener's settings.
-func (r *reader) probe(c *Config, f *flags) {
-	s := r.text("probe-addr", f.ProbeAddr)
-	c.ProbeAddr, c.ProbeAddrSet = ":8079", s.given
-	if s.given {
-		c.ProbeAddr = r.address(s)
-	}
-	r.paths(c, f)
-	c.UnreadyStatus = 503
-	if s := r.text("unready-status", f.UnreadyStatus); s.given {
-		n, err := strconv.ParseUint(s.value, 10, 16)
-		if err != nil || n < 400 || n > 599 {
-			r.refuse(s, "not a status that says no", "400 to 599, such as 503, or 404 for HAProxy's disable-on-404")
-		}
-		c.UnreadyStatus = int(n)
-	}
-}
-
-// address holds the form host:port; a host is looked up when it is bound.
-func (r *reader) address(s setting) string {
-	if s.value == "none" {
+// dir reads a directory, or none. A relative one counts from where the init
+// was started, since its own directory is another one later.
+func (r *reader) dir(s setting) string {
+	switch s.value {
+	case "none":
+		return ""
+	case "":
+		r.refuse(s, "empty", "a directory, or none")
 		return ""
 	}
-	_, port, err := net.SplitHostPort(s.value)
+	path, err := filepath.Abs(s.value)
 	if err != nil {
-		r.refuse(s, "not an address", "host:port, :port, or none")
-		return ""
+		r.refuse(s, err.Error(), "an absolute path")
 	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		r.refuse(s, "the port is not a number from 1 to 65535", "for example :8079")
-	}
-	return s.value
-}
-
-// paths reads the three paths: absolute, plain, all different.
-func (r *reader) paths(c *Config, f *flags) {
-	seen := map[string]string{}
-	for _, p := range []struct {
-		flag, fallback string
-		value          *string
-		to             *string
-	}{
-		{"ready-path", "/readyz", f.ReadyPath, &c.ReadyPath},
-		{"live-path", "/livez", f.LivePath, &c.LivePath},
-		{"metrics-path", "/metrics", f.MetricsPath, &c.MetricsPath},
-	} {
-		s := r.text(p.flag, p.value)
-		*p.to = p.fallback
-		if s.given {
-			*p.to = s.value
-		} else {
-			s.value = p.fallback
-		}
-		if !plainPath(*p.to) {
-			r.refuse(s, "not a path", "it begins with / and has no blanks, ? or #, for example /healthz")
-		}
-		if other, twice := seen[*p.to]; twice {
-			r.refuse(s, "the same as "+other, "each of the three paths is its own")
-		}
-		seen[*p.to] = "--" + p.flag
-	}
-}
-
-// plainPath: printable ASCII behind a slash, without what ends a path.
-func plainPath(p string) bool {
-	if !strings.HasPrefix(p, "/") {
-		return false
-	}
-	for _, b := range []byte(p) {
-		if b <= ' ' || b > '~' || b == '?' || b == '#' || b == '%' {
-			return false
-		}
-	}
-	return true
+	return path
 }

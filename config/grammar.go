@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -22,12 +24,12 @@ type flags struct {
 	AnnounceDelay *string `placeholder:"D" help:"How long readiness fails before the first phase, the workload still serving. Default: by platform."`
 	DrainBudget   *string `placeholder:"D" help:"Shared by all phases. Default: 10s."`
 	DrainTimeout  *string `placeholder:"D" help:"How long the workload gets from its stop signal to its KILL. Default: what the grace period leaves."`
-	StrictBudget  bool    `help:"Refuse to start when what was set does not fit the grace period."`
+	StrictBudget  *bool   `help:"Refuse to start when what was set does not fit the grace period."`
 
 	StopSignal  *string  `placeholder:"S" help:"What tells the workload to stop; same: the signal that began the drain. Default: same."`
 	DrainOn     *string  `placeholder:"S,S" help:"Signals that start the drain, or none. Default: TERM,INT and the named stop signal."`
 	Rewrite     []string `placeholder:"S:S" sep:"none" help:"Forward the second signal in place of the first; S: drops it. May be repeated."`
-	SignalGroup bool     `short:"g" help:"Send signals to the workload's process group instead of the process."`
+	SignalGroup *bool    `short:"g" help:"Send signals to the workload's process group instead of the process."`
 	Interactive *string  `placeholder:"M" help:"Hand the terminal to the workload: auto, always or never. Default: auto."`
 	RemapExit   *string  `placeholder:"N:M,..." help:"Exit with M where the workload's own final status is N."`
 
@@ -60,8 +62,9 @@ func (e *Error) Error() string { return e.Text }
 // ErrHelp is returned when help was asked for and has been printed.
 var ErrHelp = errors.New("help was printed")
 
-// parseFlags reads the arguments in front of the first "--".
-func parseFlags(args []string, help io.Writer) (*flags, error) {
+// parseFlags reads the arguments in front of the first "--"; cut tells that
+// there is one.
+func parseFlags(args []string, cut bool, help io.Writer) (*flags, error) {
 	var f flags
 	printed := false
 	parser, err := kong.New(&f,
@@ -71,7 +74,7 @@ func parseFlags(args []string, help io.Writer) (*flags, error) {
 		kong.Exit(func(int) { printed = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoAppSummary: true}),
 		kong.Help(func(o kong.HelpOptions, ctx *kong.Context) error {
-			_, _ = io.WriteString(help, "Usage: drainit [flags] -- COMMAND [ARG...]\n\n")
+			_, _ = io.WriteString(help, "Usage: drainit [flags] -- COMMAND [ARG...]\n")
 			return kong.DefaultHelpPrinter(o, ctx)
 		}))
 	if err != nil {
@@ -82,20 +85,45 @@ func parseFlags(args []string, help io.Writer) (*flags, error) {
 		return nil, ErrHelp
 	}
 	if err != nil {
-		return nil, flagError(args, err)
+		return nil, flagError(args, cut, err)
 	}
 	return &f, nil
 }
 
-// flagError adds the remedy for the commonest mistake: a command that no "--"
-// stands in front of.
-func flagError(args []string, err error) error {
-	for _, a := range args {
-		if !strings.HasPrefix(a, "-") {
-			return &Error{Text: err.Error(), Hint: "the command stands behind --: drainit [flags] -- COMMAND [ARG...]"}
+// flagError makes one line of what kong says, and adds the remedy for the
+// commonest mistakes: a command that no "--" stands in front of, and a flag
+// whose value was forgotten.
+func flagError(args []string, cut bool, err error) error {
+	e := &Error{Text: oneLine(err.Error()), Hint: "drainit --help lists the flags"}
+	last := args[len(args)-1]
+	if field, ok := fieldOf(last); ok && field.Type.Elem().Kind() == reflect.String {
+		e.Text = last + ": no value behind it"
+		e.Hint = last + "=" + field.Tag.Get("placeholder")
+		return e
+	}
+	if !cut && slices.ContainsFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") }) {
+		e.Hint = "the command stands behind --: drainit [flags] -- COMMAND [ARG...]"
+	}
+	return e
+}
+
+// fieldOf finds the field of a flag that may be given and not be given.
+func fieldOf(flag string) (reflect.StructField, bool) {
+	t := reflect.TypeFor[flags]()
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if "--"+flagName(f.Name) == flag && f.Type.Kind() != reflect.Bool {
+			return f, true
 		}
 	}
-	return &Error{Text: err.Error(), Hint: "drainit --help lists the flags"}
+	return reflect.StructField{}, false
+}
+
+// oneLine keeps an error on its line, whatever an argument holds: what can't be
+// printed is written as in a Go string.
+func oneLine(text string) string {
+	quoted := strconv.Quote(text)
+	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(quoted[1 : len(quoted)-1])
 }
 
 // Twins returns the names of all environment variables that stand for a flag.

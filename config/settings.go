@@ -85,7 +85,7 @@ func ParseDuration(text string) (time.Duration, error) {
 		if numErr != nil || strings.ContainsAny(text, "xXpP_nNiI") {
 			return 0, fmt.Errorf("not a duration")
 		}
-		if !(seconds < maxDuration.Seconds()) {
+		if !(seconds <= maxDuration.Seconds()) {
 			return 0, fmt.Errorf("longer than a year")
 		}
 		d = time.Duration(seconds * float64(time.Second))
@@ -102,20 +102,24 @@ func ParseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// on reads a switch: the flag, or its variable.
-func (r *reader) on(flag string, value bool) bool {
-	if value {
-		return true
+// on reads a switch: the flag, or its variable, in the words that kong takes
+// for the flag.
+func (r *reader) on(flag string, value *bool) bool {
+	if value != nil {
+		return *value
 	}
 	s := r.text(flag, nil)
 	if !s.given {
 		return false
 	}
-	b, err := strconv.ParseBool(s.value)
-	if err != nil {
-		r.refuse(s, "neither true nor false", "")
+	switch strings.ToLower(s.value) {
+	case "true", "1", "yes":
+		return true
+	case "false", "0", "no":
+		return false
 	}
-	return b
+	r.refuse(s, "neither true nor false", "true, 1, yes, false, 0 or no")
+	return false
 }
 
 // oneOf reads a word out of a list.

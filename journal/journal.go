@@ -53,6 +53,8 @@ type Journal struct {
 	stopOnce sync.Once
 	stop     chan struct{} // closed by Close
 	done     chan struct{} // closed when the writer has ended, or will never begin
+	turn     chan struct{} // held by the one that takes items out and writes them
+	wake     chan struct{} // has a value when the writer is to look
 }
 
 // item is one place in the queue: a record, or a Flush's marker.
@@ -81,6 +83,8 @@ func Open(o Options) *Journal {
 		tickets: make(chan struct{}, flushes),
 		stop:    stop,
 		done:    make(chan struct{}),
+		turn:    make(chan struct{}, 1),
+		wake:    make(chan struct{}, 1),
 	}
 }
 
@@ -113,6 +117,9 @@ func (j *Journal) Flush(limit time.Duration) {
 	if limit <= 0 || !j.started.Load() {
 		return
 	}
+	if j.flushHere() {
+		return
+	}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	// The ticket bounds how many places markers take: flushing a stuck sink again
@@ -127,6 +134,7 @@ func (j *Journal) Flush(limit time.Duration) {
 	marker := &item{flushed: make(chan struct{})}
 	select {
 	case j.queue <- marker: // whoever takes it out gives the ticket back
+		j.stir()
 	case <-j.done:
 		<-j.tickets
 		return
@@ -176,12 +184,21 @@ func (j *Journal) put(it *item) {
 		j.lose(it)
 		return
 	}
+	j.stir()
 	// A send that came before stop was closed is seen by the writer's own drain;
 	// one that came after is seen here. So nothing is lost without being counted.
 	select {
 	case <-j.stop:
 		j.drain()
 	default:
+	}
+}
+
+// stir has the writer look at the queue.
+func (j *Journal) stir() {
+	select {
+	case j.wake <- struct{}{}:
+	default: // it will look anyway
 	}
 }
 

@@ -86,7 +86,19 @@ func (s sink) ready() bool {
 // threads that the runtime starts is not this one's, and a fork from elsewhere
 // has that thread's.
 func blockWriteSignals() {
-	var set unix.Sigset_t
-	set.Val[0] = 1<<(unix.SIGPIPE-1) | 1<<(unix.SIGTTOU-1) // both below 32: the first word on every platform
-	_ = unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil)     // fails for no valid set
+	set := writeSignals()
+	_ = unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil) // fails for no valid set
+}
+
+// writeSignalsBlocked tells whether the calling thread blocks them already.
+func writeSignalsBlocked() bool {
+	var mask unix.Sigset_t
+	set := writeSignals()
+	return unix.PthreadSigmask(unix.SIG_BLOCK, nil, &mask) == nil && mask.Val[0]&set.Val[0] == set.Val[0]
+}
+
+// writeSignals are both below 32: in the first word on every platform.
+func writeSignals() (set unix.Sigset_t) {
+	set.Val[0] = 1<<(unix.SIGPIPE-1) | 1<<(unix.SIGTTOU-1)
+	return set
 }

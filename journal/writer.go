@@ -22,6 +22,7 @@ type writer struct {
 	works    bool   // the last line went out
 	reported uint64 // dropped records that have been told of
 	since    int    // lines written since the queue was last seen empty
+	begun    *item  // a line that flushHere could not write in full; its rest is in line
 }
 
 // Write takes the one line that a slog handler writes per record.
@@ -43,8 +44,32 @@ func (j *Journal) run() {
 		case <-j.stop:
 			j.drain()
 			return
+		case <-j.wake:
+			j.work()
+		}
+	}
+}
+
+// work settles what is queued, and first the line that flushHere began.
+func (j *Journal) work() {
+	j.turn <- struct{}{}
+	defer func() { <-j.turn }()
+	if it := j.out.begun; it != nil {
+		j.out.begun = nil
+		j.out.works = j.out.sink.write(j.out.line)
+		j.settled(it, j.out.works)
+	}
+	for {
+		select {
+		case <-j.stop:
+			return
+		default:
+		}
+		select {
 		case it := <-j.queue:
 			j.settle(it)
+		default:
+			return
 		}
 	}
 }
@@ -57,7 +82,12 @@ func (j *Journal) settle(it *item) {
 		j.settleMarker(it)
 		return
 	}
-	if !j.write(it.format, it.record) {
+	j.settled(it, j.write(it.format, it.record))
+}
+
+// settled counts a written or lost item.
+func (j *Journal) settled(it *item, written bool) {
+	if !written {
 		j.lose(it)
 		return
 	}
@@ -66,22 +96,23 @@ func (j *Journal) settle(it *item) {
 }
 
 // write formats a record and writes it; false when it is lost.
-func (j *Journal) write(format slog.Handler, r slog.Record) (written bool) {
+func (j *Journal) write(format slog.Handler, r slog.Record) bool {
 	w := j.out
-	w.works = false
+	w.works = w.format(format, r) && w.sink.write(w.line)
+	return w.works
+}
+
+// format puts the record's line into w.line.
+func (w *writer) format(format slog.Handler, r slog.Record) (ok bool) {
 	defer func() {
 		if recover() != nil {
-			written = false
+			ok = false
 		}
 	}()
 	if w.line = w.line[:0]; cap(w.line) > keepBuffer {
 		w.line = nil
 	}
-	if format.Handle(context.Background(), r) != nil {
-		return false
-	}
-	w.works = w.sink.write(w.line)
-	return w.works
+	return format.Handle(context.Background(), r) == nil
 }
 
 // report tells of dropped records, once the sink works again and the queue has

@@ -50,6 +50,7 @@ func Settle(keepInput bool) {
 	debug.SetMemoryLimit(memoryLimit)
 	prepareThreads()
 	letGo(keepInput)
+	trim()
 }
 
 // prepareThreads has several goroutines block in a system call at once, so

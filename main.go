@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/debug"
+	"runtime"
 	"syscall"
 
 	"drainit/budget"
@@ -25,13 +25,21 @@ import (
 // failed is the exit status when the init itself refused or could not go on.
 const failed = 125
 
+// version is what drainit version and the metrics tell.
+const version = "0.1.0"
+
 func main() {
-	relay := signals.Open() // before anything that takes time
-	os.Exit(run(relay))
+	relay := signals.Open() // before anything that takes time, and on the first thread
+	threads := make(chan struct{})
+	go func() {
+		defer close(threads)
+		self.Threads()
+	}()
+	os.Exit(run(relay, threads))
 }
 
 // run parses, and does what was asked for.
-func run(relay *signals.Relay) int {
+func run(relay *signals.Relay, threads <-chan struct{}) int {
 	r, err := config.Parse(config.World{
 		Args: os.Args[1:], Env: os.LookupEnv, PID: os.Getpid(), Help: os.Stdout,
 	})
@@ -41,15 +49,15 @@ func run(relay *signals.Relay) int {
 	case err != nil:
 		return refuse(err)
 	case r.Version:
-		fmt.Println("drainit", version())
+		fmt.Println("drainit", version, runtime.Version())
 		return 0
 	}
-	return mainJob(r.Run, relay)
+	return mainJob(r.Run, relay, threads)
 }
 
 // mainJob prepares everything that may be refused, and only then starts
 // anything.
-func mainJob(c *config.Config, relay *signals.Relay) int {
+func mainJob(c *config.Config, relay *signals.Relay, threads <-chan struct{}) int {
 	found := hooks.Set{}
 	if c.ConfigDir != "" {
 		var err error
@@ -66,15 +74,13 @@ func mainJob(c *config.Config, relay *signals.Relay) int {
 	if err != nil {
 		return refuse(err)
 	}
-	log := openJournal(c, terminal != nil)
-	table := child.NewTable()
-	server, err := listen(c, log, table)
-	if err != nil {
+	p := parts{relay: relay, table: child.NewTable(), terminal: terminal, journal: openJournal(c, terminal != nil)}
+	p.log = p.journal.Logger().With(slog.String("service", c.Service))
+	if p.server, err = listen(c, p); err != nil {
 		return refuse(err)
 	}
-	return supervised(supervise.Job{Config: c, Plan: plan, Phases: found}, parts{
-		relay: relay, table: table, log: log, server: server, terminal: terminal,
-	})
+	<-threads
+	return supervised(supervise.Job{Config: c, Plan: plan, Phases: found}, p)
 }
 
 // openTerminal finds the terminal that the workload is to have; nil: none.
@@ -102,14 +108,14 @@ func openJournal(c *config.Config, interactive bool) *journal.Journal {
 
 // listen binds the probe listener. An address that nobody asked for and that
 // is taken costs the probes, not the workload.
-func listen(c *config.Config, log *journal.Journal, table *child.Table) (*probe.Server, error) {
+func listen(c *config.Config, p parts) (*probe.Server, error) {
 	if c.ProbeAddr == "" {
 		return nil, nil
 	}
 	s, err := probe.Listen(probe.Config{
 		Addr: c.ProbeAddr, ReadyPath: c.ReadyPath, LivePath: c.LivePath, MetricsPath: c.MetricsPath,
-		UnreadyStatus: c.UnreadyStatus, Log: log.Logger(),
-	}, probe.Counters{Reaped: table.Orphans, LogDropped: log.Dropped})
+		UnreadyStatus: c.UnreadyStatus, Log: p.log,
+	}, probe.Counters{Reaped: p.table.Orphans, LogDropped: p.journal.Dropped})
 	if err == nil {
 		return s, nil
 	}
@@ -119,7 +125,7 @@ func listen(c *config.Config, log *journal.Journal, table *child.Table) (*probe.
 			Hint: "choose another port, or none",
 		}
 	}
-	log.Logger().Warn("no probe listener", slog.String("addr", c.ProbeAddr), slog.String("error", err.Error()),
+	p.log.Warn("no probe listener", slog.String("addr", c.ProbeAddr), slog.String("error", err.Error()),
 		slog.String("hint", "--probe-addr names another one, or none"))
 	return nil, nil
 }
@@ -157,38 +163,47 @@ func refuse(err error) int {
 	return failed
 }
 
-// version is the module's version or the commit that it was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	return info.Main.Version
-}
-
 // parts are what a run is wired of.
 type parts struct {
 	relay    *signals.Relay
 	table    *child.Table
-	log      *journal.Journal
+	journal  *journal.Journal
+	log      *slog.Logger
 	server   *probe.Server
 	terminal *child.Terminal
 }
 
-// supervised runs the loop beside the forking thread, which is main's own: it
-// lives as long as the process.
-func supervised(job supervise.Job, p parts) int {
+// supervised runs the loop, on the main goroutine's own thread, with the
+// forking thread beside it. What runs in the background is not waited for: it
+// holds nothing that is not over by then, and a fork whose execve(2) hangs must
+// not keep the init.
+func supervised(job supervise.Job, p parts) (status int) {
+	defer recovered(&status)
 	adopt := self.Adopt()
+	p.table.Answered = p.relay.Wake
+	go p.table.Fork()
+	status, err := supervise.Run(job, world(job, p, adopt))
+	if err != nil {
+		refuse(err)
+	}
+	return status
+}
+
+// world is the loop's view of everything.
+func world(job supervise.Job, p parts, adopt error) supervise.World {
 	dir, err := os.Getwd()
 	if err != nil {
-		dir, err = "/", nil
+		dir = "/"
 	}
 	w := supervise.World{
-		Signals: p.relay.C, Children: p.relay.Child, Procs: p.table,
-		Recheck:  func(h hooks.Hook) error { return hooks.Recheck(h, os.Geteuid()) },
-		Log:      p.log.Logger().With(slog.String("service", job.Config.Service)),
-		HookLine: p.log.HookLine, Flush: p.log.Close,
-		Env: syscall.Environ(), Dir: dir, Version: version(),
+		Next: p.relay.Next, Procs: p.table,
+		Recheck: func(h hooks.Hook) error { return hooks.Recheck(h, os.Geteuid()) },
+		Ready:   func() { background(p, adopt) },
+		Log:     p.log, HookLine: p.journal.HookLine, Flush: p.journal.Close,
+		Env: syscall.Environ(), Dir: dir, Version: version,
+	}
+	if p.server != nil {
+		w.Probe = p.server
 	}
 	if p.terminal != nil {
 		w.Terminal = p.terminal
@@ -196,21 +211,5 @@ func supervised(job supervise.Job, p parts) int {
 			w.Suspend = child.Suspend
 		}
 	}
-	var background background
-	if p.server != nil {
-		w.Probe = p.server
-	}
-	w.Ready = func() { background.ready(p, adopt) }
-	status := failed
-	go func() {
-		defer p.table.Stop()
-		defer background.join(p)
-		defer recovered(&status)
-		status, err = supervise.Run(job, w)
-	}()
-	p.table.Fork()
-	if err != nil {
-		refuse(err)
-	}
-	return status
+	return w
 }

@@ -65,12 +65,17 @@ type Figure struct {
 
 // Make computes the plan. Figures that nobody set give way, quietly and in
 // this order: the gate down to GateWish, the phases' budget down to Floor, the
-// gate down to Floor, the announcement down to nothing.
+// gate down to what the announcement would have (half of what the two have
+// left) or, where somebody set that, down to Floor, the announcement down to
+// nothing.
 func Make(in Input) Plan {
 	p := Plan{
 		Prestop: in.Prestop.D, Announce: in.Announce.D, Cancel: Cancel, Headroom: in.Headroom.D,
-		Gate: in.DrainTimeout.D, Grace: in.Grace.D, GraceSet: in.Grace.Set,
+		Grace: in.Grace.D, GraceSet: in.Grace.Set,
 		Unlimited: in.Unlimited, GateSet: in.DrainTimeout.Set,
+	}
+	if p.GateSet {
+		p.Gate = in.DrainTimeout.D
 	}
 	if in.Phases > 0 {
 		p.Phases, p.Unwind = in.DrainBudget.D, Unwind
@@ -85,7 +90,11 @@ func Make(in Input) Plan {
 		p.Phases = shrink(p.Phases, p.Shortfall(), Floor)
 	}
 	if !p.GateSet {
-		p.Gate = shrink(p.Gate, p.Shortfall(), Floor)
+		least := Floor
+		if !in.Announce.Set {
+			least = max(Floor, (p.Gate+p.Announce-p.Shortfall())/2)
+		}
+		p.Gate = shrink(p.Gate, p.Shortfall(), least)
 	}
 	if !in.Announce.Set {
 		p.Announce = shrink(p.Announce, p.Shortfall(), 0)

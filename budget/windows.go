@@ -26,7 +26,27 @@ func (p Plan) PhasesWindow(left time.Duration) time.Duration {
 // where they don't, at least half of what is left or its window, whichever is
 // less.
 func (p Plan) GateWindow(left time.Duration) time.Duration {
-	return max(clamp(left-p.Cancel, p.Gate), clamp(left/2, p.Gate))
+	return p.told(left, p.Gate)
+}
+
+// LeftoverWindow is what the descendants of a workload that ended by itself
+// have: the drain timeout, GateWish where nobody set it.
+func (p Plan) LeftoverWindow(left time.Duration) time.Duration {
+	if !p.GateSet {
+		return p.told(left, GateWish)
+	}
+	return p.told(left, p.Gate)
+}
+
+// StartWindow is how long a start that is under way is waited for after the
+// stop signal, before the init exits without it. It does not depend on what
+// the workload gets once it runs: a fork takes its time even where the drain
+// timeout is 0, and one that hangs has no life to lose.
+func (p Plan) StartWindow(left time.Duration) time.Duration { return p.told(left, GateWish) }
+
+// told is the window of what the KILL comes behind.
+func (p Plan) told(left, want time.Duration) time.Duration {
+	return max(clamp(left-p.Cancel, want), clamp(left/2, want))
 }
 
 // CancelWindow is how long the init waits for what it killed. Where the

@@ -66,6 +66,9 @@ var ErrHelp = errors.New("help was printed")
 // there is one.
 func parseFlags(args []string, cut bool, help io.Writer) (*flags, error) {
 	var f flags
+	if len(args) == 0 {
+		return &f, nil // nothing to read, and the parser takes a third of the start
+	}
 	printed := false
 	parser, err := kong.New(&f,
 		kong.Name("drainit"),

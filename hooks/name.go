@@ -1,9 +1,8 @@
 package hooks
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -79,7 +78,8 @@ func parseOrder(s string) (int, error) {
 
 // sortHooks puts hooks in running order. Paths differ in the file's name only.
 func sortHooks(hooks []Hook) {
-	slices.SortFunc(hooks, func(a, b Hook) int {
-		return cmp.Or(cmp.Compare(a.Order, b.Order), strings.Compare(a.Path, b.Path))
+	sort.SliceStable(hooks, func(i, j int) bool {
+		a, b := hooks[i], hooks[j]
+		return a.Order < b.Order || a.Order == b.Order && a.Path < b.Path
 	})
 }

@@ -1,7 +1,7 @@
 package hooks
 
 import (
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -38,5 +38,5 @@ func (p Problems) Hint() string {
 
 // sort keeps what was found about one file in the order in which it was found.
 func (p Problems) sort() {
-	slices.SortStableFunc(p, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
+	sort.SliceStable(p, func(i, j int) bool { return p[i].Path < p[j].Path })
 }

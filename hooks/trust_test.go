@@ -16,14 +16,14 @@ import (
 
 const nobody = 65534
 
-// needRoot skips what only root can set up; where DRAINIT_TEST_NOSKIP is set (CI)
+// needRoot skips what only root can set up; where DRAINIT_CI is set (CI)
 // a skip is a failure.
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() == 0 {
 		return
 	}
-	if os.Getenv("DRAINIT_TEST_NOSKIP") != "" {
+	if os.Getenv("DRAINIT_CI") != "" {
 		t.Fatal("needs root")
 	}
 	t.Skip("needs root")
@@ -156,7 +156,7 @@ func TestTrustReadOnlyMount(t *testing.T) {
 	cmd.Env = append(os.Environ(), "DRAINIT_TEST_MOUNT="+t.TempDir())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS} // and so / private, nothing leaks
 	out, err := cmd.CombinedOutput()
-	if errors.Is(err, unix.EPERM) && os.Getenv("DRAINIT_TEST_NOSKIP") == "" {
+	if errors.Is(err, unix.EPERM) && os.Getenv("DRAINIT_CI") == "" {
 		t.Skip("needs a mount namespace")
 	}
 	if err != nil || !strings.Contains(string(out), "read-only mount: judged") {

@@ -44,7 +44,13 @@ const (
 // Machine decides. It is not safe for concurrent use, and never sleeps: the
 // caller passes the time.
 type Machine struct {
-	cfg   Config
+	cfg Config
+	state
+}
+
+// state is all that changes in a machine. It is comparable: two machines of one
+// configuration whose states are equal have the same future.
+type state struct {
 	stage Stage
 	work  workload
 
@@ -55,10 +61,11 @@ type Machine struct {
 	stopped   bool      // a stop signal has come
 	signal    int       // the first one
 	said      uint64    // signals that were logged as ignored
-	interrupt time.Time // the latest INT
+	interrupt time.Time // the latest INT that counted
 	hard      time.Time // the hard deadline; zero: none
 	assumed   time.Time // when the assumed grace period is over; zero: none, or said
 
+	since   time.Time // when the running stage began
 	end     time.Time // of the running stage; zero: none
 	toldEnd time.Time // until when what an ended workload left may take; zero: no end
 	sweepAt time.Time // when KILL is sent again; zero: it was not sent
@@ -67,7 +74,7 @@ type Machine struct {
 }
 
 // New returns the machine of a container whose workload is about to start.
-func New(c Config) *Machine { return &Machine{cfg: c, phase: newRunner(c.Phases)} }
+func New(c Config) *Machine { return &Machine{cfg: c} }
 
 // Stage returns the current stage.
 func (m *Machine) Stage() Stage { return m.stage }
@@ -84,31 +91,37 @@ func (m *Machine) Deadline() (time.Time, bool) {
 	return at, !at.IsZero() && m.stage != End
 }
 
-// Step takes in one event. After its Exit effect it returns nothing any more.
-func (m *Machine) Step(now time.Time, ev Event) []Effect {
-	if m.stage == End {
-		return nil
-	}
+// Step takes in what has happened since the last call, in order, and then what
+// the time demands: of two processes that are found to have ended at once,
+// neither has overrun because the other was looked at first. now never goes
+// back. After its Exit effect Step returns nothing any more.
+func (m *Machine) Step(now time.Time, events ...Event) []Effect {
 	var out []Effect
-	switch ev.Kind {
-	case Started:
-		out = m.started(now)
-	case StartFailed:
-		m.status = ev.Status
-		if m.stopped {
-			m.status = 128 + m.signal
+	for _, ev := range events {
+		if m.stage != End {
+			out = append(out, m.take(now, ev)...)
 		}
-		out = m.exit()
-	case Stop:
-		out = m.stop(now, ev)
-	case Exited:
-		out = m.exited(now, ev)
-	case Gone:
-		out = m.vanished(now)
-	case PhaseEnded, PhaseRefused:
-		out = m.phaseOver(now, ev)
 	}
 	return append(out, m.tick(now)...)
+}
+
+// take takes in one event.
+func (m *Machine) take(now time.Time, ev Event) []Effect {
+	switch ev.Kind {
+	case Started:
+		return m.started(now)
+	case StartFailed:
+		return m.startFailed(ev)
+	case Stop:
+		return m.stop(now, ev)
+	case Exited:
+		return m.exited(now, ev)
+	case Gone:
+		return m.vanished()
+	case PhaseEnded, PhaseRefused:
+		return m.phaseOver(now, ev)
+	}
+	return nil
 }
 
 // started: a stop signal that came before goes straight to the phases, since
@@ -125,6 +138,19 @@ func (m *Machine) started(now time.Time) []Effect {
 	return []Effect{{Kind: BeReady}, {Kind: Enter, Stage: Running, NoEnd: true}}
 }
 
+// startFailed: without a workload nothing is drained. Where a stop signal had
+// come, that is what ended the container.
+func (m *Machine) startFailed(ev Event) []Effect {
+	if m.stage != Starting {
+		return nil
+	}
+	m.status = ev.Status
+	if m.stopped {
+		m.status = 128 + m.signal
+	}
+	return m.exit()
+}
+
 // exited: the workload's own end, asked for or not.
 func (m *Machine) exited(now time.Time, ev Event) []Effect {
 	if m.work != alive {
@@ -134,7 +160,7 @@ func (m *Machine) exited(now time.Time, ev Event) []Effect {
 	m.own = !m.killing || ev.Status != 128+killed
 	out := m.withdraw()
 	if ev.Last {
-		out = append(out, m.vanished(now)...)
+		out = append(out, m.vanished()...)
 	} else {
 		out = append(out, m.tellRest(now)...)
 	}
@@ -156,9 +182,9 @@ func (m *Machine) withdraw() []Effect {
 // tellRest passes the stop signal to what the workload left behind. In the
 // gate they share the window that is running.
 func (m *Machine) tellRest(now time.Time) []Effect {
-	until := now.Add(m.leftoverWindow(m.left(now)))
+	until := now.Add(m.cfg.Plan.LeftoverWindow(m.left(now)))
 	switch {
-	case m.stage == Cancel:
+	case m.stage == Cancel: // it has KILL already
 		return nil
 	case m.stage != Gate:
 		m.toldEnd = until
@@ -170,18 +196,8 @@ func (m *Machine) tellRest(now time.Time) []Effect {
 	return []Effect{{Kind: TellRest, Signal: m.stopSignal()}}
 }
 
-// leftoverWindow is what the descendants of an ended workload have outside the
-// gate: the drain timeout, GateWish where nobody set it.
-func (m *Machine) leftoverWindow(left time.Duration) time.Duration {
-	p := m.cfg.Plan
-	if !p.GateSet {
-		p.Gate = budget.GateWish
-	}
-	return p.GateWindow(left)
-}
-
 // vanished: nothing is left of the workload.
-func (m *Machine) vanished(now time.Time) []Effect {
+func (m *Machine) vanished() []Effect {
 	if m.work != ended {
 		return nil
 	}
@@ -244,7 +260,7 @@ func (m *Machine) kill(now time.Time) []Effect {
 
 // exit ends the machine.
 func (m *Machine) exit() []Effect {
-	m.stage, m.end = End, time.Time{}
+	m.stage = End
 	return append(m.withdraw(),
 		Effect{Kind: Enter, Stage: End},
 		Effect{Kind: Exit, Status: m.status, Own: m.own})

@@ -4,7 +4,6 @@ import "time"
 
 // runner is the sequence of the phases: at most one runs, each once.
 type runner struct {
-	list    []Phase
 	current int // the one that runs, while one does
 	next    int // the first that was neither started nor skipped
 	state   runState
@@ -21,25 +20,29 @@ const (
 	told          // TERM was sent
 )
 
-func newRunner(list []Phase) runner { return runner{list: list} }
-
 func (r *runner) running() bool { return r.state != idle }
 
-// done tells that no phase runs and none will.
-func (r *runner) done() bool { return !r.running() && r.next == len(r.list) }
+// phasesDone tells that no phase runs and none will.
+func (m *Machine) phasesDone() bool {
+	return !m.phase.running() && m.phase.next == len(m.cfg.Phases)
+}
 
 // nextPhase starts the next phase that has enough time left, skips the ones
 // that have not, and opens the gate after the last.
 func (m *Machine) nextPhase(now time.Time) []Effect {
 	var out []Effect
 	r := &m.phase
-	for r.next < len(r.list) {
+	for r.next < len(m.cfg.Phases) {
 		i := r.next
 		r.next++
-		allowed := m.allowed(now, r.list[i])
-		if allowed < minSlice {
+		left := m.budgetLeft(now)
+		if left < minSlice {
 			out = append(out, Effect{Kind: PhaseDone, Phase: i, Result: Skipped})
 			continue
+		}
+		allowed := left
+		if own := m.cfg.Phases[i].Max; own > 0 {
+			allowed = min(left, own)
 		}
 		r.current, r.state, r.since, r.end = i, busy, now, now.Add(allowed)
 		return append(out, Effect{Kind: StartPhase, Phase: i, Window: allowed})
@@ -47,16 +50,12 @@ func (m *Machine) nextPhase(now time.Time) []Effect {
 	return append(out, m.enterGate(now)...)
 }
 
-// allowed is min(its own maximum, what the shared budget has left).
-func (m *Machine) allowed(now time.Time, p Phase) time.Duration {
+// budgetLeft is what is left of the shared budget; 0 once it has ended.
+func (m *Machine) budgetLeft(now time.Time) time.Duration {
 	if m.end.IsZero() {
 		return 0
 	}
-	left := m.end.Sub(now)
-	if p.Max > 0 {
-		left = min(left, p.Max)
-	}
-	return left
+	return m.end.Sub(now)
 }
 
 // phaseDue: the running phase has used up its time, or the second after it.
@@ -117,7 +116,7 @@ func (m *Machine) interruptPhases(now time.Time) []Effect {
 	if r.state == busy {
 		out = m.tellPhase(now, Interrupted)
 	}
-	for ; r.next < len(r.list); r.next++ {
+	for ; r.next < len(m.cfg.Phases); r.next++ {
 		out = append(out, Effect{Kind: PhaseDone, Phase: r.next, Result: Skipped})
 	}
 	return out

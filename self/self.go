@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,8 +36,9 @@ const processors = 2
 
 // spareThreads are made while threads can still be had. When the workload has
 // used up the process limit of its container, the runtime's attempt to start
-// one more would end the init (pids(7) cgroup controller, RLIMIT_NPROC).
-const spareThreads = 8
+// one more would end the init (the pids controller of cgroups(7), RLIMIT_NPROC
+// of getrlimit(2)).
+const spareThreads = 4
 
 // Settle does all that can wait until the workload has been started. keepInput
 // leaves standard input alone, which is the terminal of an interactive
@@ -48,22 +48,31 @@ func Settle(keepInput bool) {
 	runtime.GOMAXPROCS(processors)
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(memoryLimit)
-	prepareThreads()
 	letGo(keepInput)
 	trim()
 }
 
-// prepareThreads has several goroutines block in a system call at once, so
-// that the runtime starts a thread for each; it keeps idle threads for later.
-func prepareThreads() {
-	var all sync.WaitGroup
+// Threads makes the spare threads, and returns when they are there. It is
+// called before the workload is started, which may use up the process limit
+// within a millisecond, and beside what is done until then. The runtime keeps
+// idle threads for later.
+func Threads() {
+	var made, done sync.WaitGroup
+	release := make(chan struct{})
 	for range spareThreads {
-		all.Go(func() {
-			pause := syscall.NsecToTimespec(int64(time.Millisecond))
-			_ = syscall.Nanosleep(&pause, nil)
+		made.Add(1)
+		done.Go(func() {
+			// A goroutine that is locked to its thread leaves no thread for the
+			// next one.
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			made.Done()
+			<-release
 		})
 	}
-	all.Wait()
+	made.Wait()
+	close(release)
+	done.Wait()
 }
 
 // letGo gives up the directory and the descriptors that the init was started

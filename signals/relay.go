@@ -3,31 +3,45 @@ package signals
 import (
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 )
 
-// Relay is where the process's signals arrive. One value serves the whole life
-// of the process: nothing is ever reset or ignored, since the dispositions
-// that signal.Ignore and signal.Reset leave are inherited by children
-// (golang.org/issue/20479), and a PID 1 without a handler hears nothing
-// (pid_namespaces(7)).
+// Relay is where the process's signals arrive, one at a time, by Next. One
+// value serves the whole life of the process: nothing is ever reset or ignored,
+// since the dispositions that signal.Ignore and signal.Reset leave are inherited
+// by children (golang.org/issue/20479), and a PID 1 without a handler hears
+// nothing (pid_namespaces(7)).
 type Relay struct {
-	// C has every signal but CHLD. It has room for one of each number, which
-	// is the most that the runtime holds back, so none is dropped.
-	C chan os.Signal
-	// Child has a value when children may have changed state. SIGCHLD
-	// coalesces: one value stands for any number of children.
-	Child chan os.Signal
+	set    Set // what the thread waits for
+	thread int
+	last   syscall.Signal // what Next returned last
 
-	late []os.Signal
+	// c and child have what came through the runtime's handlers. c has room
+	// for one of each number, which is the most that the runtime holds back.
+	c, child chan os.Signal
+	missed   chan syscall.Signal // the same, for Next
+	late     []os.Signal         // what Rest subscribes to
 }
 
-// Open subscribes to what may arrive before the workload exists. Signals that
-// were ignored when the process was started wait for Rest: subscribing to them
-// installs a handler, which execve(2) would turn into the default action for
-// the workload, where it is to find them ignored as before (nohup).
+// Open begins to take signals. It is called once, first thing, by the main
+// goroutine, which it locks to its thread: that is the process's first one, and
+// it blocks the signals from now on (see Next). No child may be forked from it.
+//
+// Beside that the runtime is subscribed to them, for those that the kernel
+// gives to another thread. Signals that were ignored when the process was
+// started wait for Rest: subscribing to them installs a handler, which
+// execve(2) would turn into the default action for the workload, where it is to
+// find them ignored as before (nohup).
 func Open() *Relay {
-	r := &Relay{C: make(chan os.Signal, Max), Child: make(chan os.Signal, 1)}
+	runtime.LockOSThread()
+	r := &Relay{
+		set:    Forwardable().Minus(faults).With(syscall.SIGCHLD),
+		thread: syscall.Gettid(),
+		c:      make(chan os.Signal, Max),
+		child:  make(chan os.Signal, 1),
+		missed: make(chan syscall.Signal, Max),
+	}
 	early := make([]os.Signal, 0, Max)
 	for sig := range Forwardable().each {
 		switch {
@@ -37,8 +51,12 @@ func Open() *Relay {
 			early = append(early, sig)
 		}
 	}
-	signal.Notify(r.C, early...)
-	signal.Notify(r.Child, syscall.SIGCHLD)
+	signal.Notify(r.c, early...)
+	signal.Notify(r.child, syscall.SIGCHLD)
+	// TTOU too: the terminal sends it to a process in its background that
+	// writes to it or asks for its foreground, unless the thread blocks it.
+	block(r.set.With(syscall.SIGTTOU).With(syscall.SIGPIPE))
+	go r.collect()
 	return r
 }
 
@@ -55,7 +73,7 @@ const before = Set(1<<(syscall.SIGTERM-1) | 1<<(syscall.SIGINT-1) |
 // started or before anything else that takes time.
 func (r *Relay) Rest() {
 	if len(r.late) > 0 {
-		signal.Notify(r.C, r.late...)
+		signal.Notify(r.c, r.late...)
 	}
 	r.late = nil
 	// A write of ours to a closed pipe must not end the process: with a

@@ -39,7 +39,8 @@ func (l *loop) logStart() {
 	case p.Unlimited:
 		args = append(args, slog.String("grace", "none"), slog.String("sum", "no limit"), slog.Bool("fits", true))
 	default:
-		args = append(args, durAttr("sum", p.Sum()), durAttr("grace", p.Grace), slog.Bool("fits", p.Shortfall() == 0))
+		args = append(args, durAttr("sum", p.Sum()), durAttr("grace", p.Grace),
+			slog.Bool("assumed", !p.GraceSet), slog.Bool("fits", p.Shortfall() == 0))
 	}
 	l.Log.Info("drain plan", args...)
 	if !p.GraceSet && !p.Unlimited {
@@ -88,9 +89,7 @@ func (l *loop) logEnd() {
 	for _, s := range l.tell.stages {
 		args = append(args, durAttr(s.Name, time.Duration(s.Seconds*float64(time.Second))))
 	}
-	if l.tell.stopped() {
-		args = append(args, durAttr("total", l.tell.total()))
-	}
+	args = append(args, durAttr("total", l.tell.total()))
 	if l.exit != nil {
 		args = append(args, slog.Int("workload_status", l.exit.Status))
 	}

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -25,15 +26,16 @@ type loop struct {
 	workload *child.Proc // nil: not started yet
 	exit     *child.Exit // how it ended; nil: it has not
 	kept     []syscall.Signal
-	gone     bool // nothing is left of the workload, and the machine knows
-	rescan   time.Time
-	killed   bool // KILL was sent to the workload while it lived
-	told     bool // the stop signal was
+	gone     bool      // nothing is left of the workload, and the machine knows
+	rescan   time.Time // when /proc is read again for what it left; zero: a child's end will tell
+	killed   bool      // KILL was sent to the workload while it lived
+	told     bool      // the stop signal was
 
 	phase     []phaseState
 	suspended bool
 	reason    string // what began the shutdown, for hooks
 
+	asked    int // starts that have not been answered
 	queue    []phases.Event
 	stepping bool
 
@@ -55,23 +57,20 @@ type phaseState struct {
 // could not be started, where that is what ended the run.
 func Run(job Job, w World) (int, error) {
 	l := newLoop(job, w)
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
 	l.begin()
 	for !l.over {
-		l.arm(timer)
-		select {
-		case s := <-l.Signals:
-			l.signal(s.(syscall.Signal))
-		case <-l.Children:
+		at := l.deadline()
+		sig, ok := l.Next(at)
+		switch { // a signal comes before whatever has come with it
+		case !ok:
+		case sig == syscall.SIGCHLD:
 			l.reap()
 			l.jobControl()
-		case s := <-l.Procs.Started():
-			l.startAnswered(s)
-		case <-timer.C:
-			l.reap() // what has just ended has not overrun
-			l.step(phases.Event{Kind: phases.Tick})
+		default:
+			l.signal(sig)
 		}
+		l.takeAnswers()
+		l.tick(at)
 	}
 	if l.tell.stopped() {
 		return l.status, nil
@@ -95,50 +94,74 @@ func newLoop(job Job, w World) *loop {
 
 // begin asks for the workload, unless a stop signal is already there.
 func (l *loop) begin() {
-	for waiting := true; waiting; {
-		select {
-		case s := <-l.Signals:
-			l.signal(s.(syscall.Signal))
-		default:
-			waiting = false
+	for range signals.Max { // one of each number: somebody may go on sending
+		sig, ok := l.Next(time.Now())
+		if !ok {
+			break
+		}
+		if sig != syscall.SIGCHLD {
+			l.signal(sig)
 		}
 	}
 	if l.reason != "" {
 		l.step(phases.Event{Kind: phases.StartFailed})
 		return
 	}
-	l.Procs.Start(child.Spec{
+	l.start(child.Spec{
 		Argv: l.cfg.Command, Env: l.Env,
 		Foreground:  l.Terminal != nil,
 		DieWithInit: os.Getpid() != 1, // as PID 1 its death is everybody's
 	}, workloadTag)
 }
 
-// arm sets the one timer to the next deadline.
-func (l *loop) arm(timer *time.Timer) {
-	at, ok := l.machine.Deadline()
-	if !l.rescan.IsZero() && (!ok || l.rescan.Before(at)) {
-		at, ok = l.rescan, true
+// start asks for a process; startAnswered takes in the answer.
+func (l *loop) start(s child.Spec, tag int) {
+	l.asked++
+	l.Procs.Start(s, tag)
+}
+
+// deadline is when the loop has to act without being called; zero: never.
+func (l *loop) deadline() time.Time {
+	at, _ := l.machine.Deadline()
+	if !l.rescan.IsZero() && !l.gone && (at.IsZero() || l.rescan.Before(at)) {
+		at = l.rescan
 	}
-	if !ok {
-		timer.Stop()
+	return at
+}
+
+// tick acts on a deadline that has passed, whatever else has kept coming.
+func (l *loop) tick(at time.Time) {
+	if l.over || at.IsZero() || time.Now().Before(at) {
 		return
 	}
-	timer.Reset(time.Until(at))
+	l.reap() // what has just ended has not overrun
+	l.step(phases.Event{Kind: phases.Tick})
+}
+
+// takeAnswers takes in what has become of the starts that were asked for.
+func (l *loop) takeAnswers() {
+	for !l.over {
+		select {
+		case s := <-l.Procs.Started():
+			l.startAnswered(s)
+		default:
+			return
+		}
+	}
 }
 
 // step asks the machine and does what it says. An event that comes up while
 // effects are performed waits until they all are.
-func (l *loop) step(ev phases.Event) {
-	l.queue = append(l.queue, ev)
+func (l *loop) step(events ...phases.Event) {
+	l.queue = append(l.queue, events...)
 	if l.stepping {
 		return
 	}
 	l.stepping = true
 	for len(l.queue) > 0 {
-		ev, l.queue = l.queue[0], l.queue[1:]
+		events, l.queue = l.queue, nil
 		now := time.Now()
-		for _, e := range l.machine.Step(now, ev) {
+		for _, e := range l.machine.Step(now, events...) {
 			l.perform(now, e)
 		}
 	}
@@ -148,6 +171,7 @@ func (l *loop) step(ev phases.Event) {
 
 // startAnswered takes in the answer to a Start.
 func (l *loop) startAnswered(s child.Started) {
+	l.asked--
 	l.Procs.Register(s)
 	if s.Tag == workloadTag {
 		l.workloadStarted(s)
@@ -193,15 +217,7 @@ func (l *loop) phaseStarted(s child.Started) {
 func (l *loop) signal(sig syscall.Signal) {
 	l.tell.signals[sig]++
 	if l.cfg.DrainOn.Has(sig) {
-		if l.reason == "" || l.reason == reasonExited {
-			l.Log.Info("signal received", signalAttr(sig))
-		}
-		if l.reason == "" {
-			l.reason = signals.Name(sig)
-		}
-		l.reap() // what has ended by now has ended by itself
-		l.tell.stop(time.Now())
-		l.step(phases.Event{Kind: phases.Stop, Signal: int(sig), Interrupt: sig == syscall.SIGINT})
+		l.stop(sig)
 		return
 	}
 	if sig == syscall.SIGCONT {
@@ -210,11 +226,27 @@ func (l *loop) signal(sig syscall.Signal) {
 	if sig = l.cfg.Rewrites.Forward(sig); sig != 0 {
 		l.forward(sig)
 	}
+	l.publish()
+}
+
+// stop takes in a signal that starts the drain. Later ones the machine has
+// logged, once each.
+func (l *loop) stop(sig syscall.Signal) {
+	if !l.tell.stopped() {
+		l.Log.Info("signal received", signalAttr(sig))
+		l.tell.stop(time.Now())
+	}
+	l.reap() // what has ended by now has ended by itself
+	if l.reason == "" {
+		l.reason = signals.Name(sig)
+	}
+	l.step(phases.Event{Kind: phases.Stop, Signal: int(sig), Interrupt: sig == syscall.SIGINT})
 }
 
 // forward passes a signal on, or keeps it until the workload exists.
 func (l *loop) forward(sig syscall.Signal) {
 	switch {
+	case l.workload == nil && slices.Contains(l.kept, sig): // the kernel keeps one of a kind, too
 	case l.workload == nil:
 		l.kept = append(l.kept, sig)
 	case l.exit == nil:
@@ -232,71 +264,4 @@ func (l *loop) send(sig syscall.Signal) {
 		l.tell.refused[sig] = true
 		l.Log.Warn("signal not sent", signalAttr(sig), errAttr(err))
 	}
-}
-
-// reap takes in every process that has ended.
-func (l *loop) reap() {
-	if l.over {
-		return
-	}
-	r := l.Procs.Reap()
-	for i := range r.Exits {
-		l.ended(r.Exits[i], r.Left)
-	}
-	l.checkGone(r.Left)
-}
-
-// ended takes in one exit.
-func (l *loop) ended(e child.Exit, left bool) {
-	if e.Proc == l.workload {
-		l.exit = &e
-		l.gone = !left
-		if l.reason == "" {
-			l.reason = reasonExited
-		}
-		l.logExit(e)
-		l.step(phases.Event{Kind: phases.Exited, Status: e.Status, Last: l.gone})
-		return
-	}
-	for i := range l.phase {
-		if l.phase[i].proc == e.Proc {
-			l.phase[i].proc = nil
-			l.tell.phaseExit(i, e)
-			l.step(phases.Event{Kind: phases.PhaseEnded, Phase: i, OK: e.Status == 0})
-			return
-		}
-	}
-}
-
-// reasonExited is DRAINIT_REASON when the workload ended by itself.
-const reasonExited = "exited"
-
-// lookAgain is how soon /proc is read again for what an ended workload left,
-// while hooks run and the end of a child alone does not tell.
-const lookAgain = 100 * time.Millisecond
-
-// checkGone finds out whether anything is left of an ended workload. Without a
-// child there is nothing: whatever it started would have become ours. With one
-// there is, unless hooks are running, whose processes those may be.
-func (l *loop) checkGone(left bool) {
-	if l.exit == nil || l.gone || l.over {
-		return
-	}
-	if left {
-		now := time.Now()
-		if !l.Procs.Hooks() || now.Before(l.rescan) {
-			return
-		}
-		l.rescan = now.Add(lookAgain)
-		if n, ok := l.Procs.Remains(); !ok || n > 0 {
-			return
-		}
-	}
-	l.vanished()
-}
-
-// vanished tells the machine that nothing is left.
-func (l *loop) vanished() {
-	l.gone, l.rescan = true, time.Time{}
-	l.step(phases.Event{Kind: phases.Gone})
 }

@@ -19,6 +19,7 @@ func (l *loop) perform(now time.Time, e phases.Effect) {
 	case phases.BeReady:
 		l.setStatus(probe.Ready)
 	case phases.Withdraw:
+		l.tell.begin(now)
 		l.setStatus(probe.Draining)
 	case phases.Enter:
 		l.enter(now, e)
@@ -58,15 +59,11 @@ func (l *loop) startPhase(i int, allowed time.Duration) {
 	h := l.hook(i)
 	l.phase[i].allowed = allowed
 	l.Log.Info("phase started", phaseAttr(h.Name), durAttr("allowed", allowed))
-	if err := l.Recheck(h); err != nil {
-		l.Log.Warn("phase not started", phaseAttr(h.Name), errAttr(err))
-		l.step(phases.Event{Kind: phases.PhaseRefused, Phase: i})
-		return
-	}
-	attrs := []slog.Attr{slog.String("phase", h.Name)}
-	l.Procs.Start(child.Spec{
+	attrs := []slog.Attr{slog.String("service", l.cfg.Service), slog.String("phase", h.Name)}
+	l.start(child.Spec{
 		Argv: []string{h.Path}, Env: hooks.Environment(l.Env, twins(), l.call(h, allowed)),
 		Dir: l.Dir, Name: h.Name, Session: true,
+		Check:  func() error { return l.Recheck(h) },
 		Output: func(line string) { l.HookLine(attrs, line) },
 	}, i+1)
 }
@@ -113,31 +110,21 @@ func (l *loop) tellRest(sig syscall.Signal) {
 	r := l.Procs.SignalRest(l.workload.PID, sig, true)
 	if r.Count > 0 || r.Denied > 0 {
 		l.Log.Info("descendants told to stop", signalAttr(sig), slog.Int("count", r.Count))
-		return
-	}
-	if r.Known { // what is left are hooks' processes, or zombies
-		l.rescan = time.Now()
 	}
 }
 
-// killRest kills whatever is left of the workload.
+// killRest kills whatever is left of the workload. Only the first of several
+// sweeps is told of.
 func (l *loop) killRest() {
-	group := 0
-	if l.workload != nil {
-		group = l.workload.PID
-	}
-	alive := l.workload != nil && l.exit == nil
-	r := child.Rest{}
-	if group != 0 {
-		r = l.Procs.SignalRest(group, syscall.SIGKILL, false)
-		if alive { // also where it could not be found
-			_ = l.Procs.Signal(l.workload, syscall.SIGKILL, false)
+	r := l.Procs.SignalRest(l.workload.PID, syscall.SIGKILL, false)
+	if l.exit == nil { // also where it could not be found
+		if l.Procs.Signal(l.workload, syscall.SIGKILL, false) == nil {
+			l.killed, r.Count = true, max(r.Count, 1)
 		}
 	}
-	l.killed = l.killed || alive
-	if !l.tell.killSaid {
+	if !l.tell.killSaid && r.Count+r.Denied > 0 {
 		l.tell.killSaid = true
-		l.Log.Warn("workload killed", slog.Int("count", max(r.Count, 1)), slog.Int("denied", r.Denied))
+		l.Log.Warn("workload killed", slog.Int("count", r.Count), slog.Int("denied", r.Denied))
 	}
 }
 
@@ -173,11 +160,12 @@ func (l *loop) say(e phases.Effect) {
 		l.Log.Warn("assumed grace period passed", durAttr("grace", l.job.Plan.Grace),
 			slog.String("hint", "set --grace-period to what the orchestrator gives"))
 	case phases.SayOverran:
-		l.Log.Warn("stage overran", stageAttr(e.Stage), durAttr("window", l.tell.window))
+		l.Log.Warn("stage overran", stageAttr(e.Stage), durAttr("window", e.Window))
 	}
 }
 
-// finish ends the run: the listener closes, and the last line is written.
+// finish ends the run with the last line of the log. The probe listener goes on
+// saying no until the process is gone, which closes it.
 func (l *loop) finish(now time.Time, e phases.Effect) {
 	l.over = true
 	l.status = e.Status
@@ -186,9 +174,6 @@ func (l *loop) finish(now time.Time, e phases.Effect) {
 	}
 	l.tell.finish(now)
 	l.publish()
-	if l.Probe != nil {
-		l.Probe.Close()
-	}
 	limit := l.flushLimit(now)
 	l.Procs.Drain(limit / 2)
 	l.logEnd()
@@ -227,12 +212,12 @@ func (l *loop) jobControl() {
 		l.suspended = false
 		return
 	}
-	if l.suspended || !fromTerminal(sig) || l.reason != "" {
+	if l.suspended || !fromTerminal(sig) {
 		return
 	}
-	if l.Suspend == nil {
+	if l.Suspend == nil || l.reason != "" {
 		// As PID 1 there is no shell above that could continue it: the
-		// container would be stuck for good.
+		// container would be stuck for good. And one that is to stop has to run.
 		if sig != syscall.SIGTSTP {
 			l.Terminal.Give(l.workload.PID)
 		}

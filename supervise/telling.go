@@ -16,12 +16,12 @@ type telling struct {
 	ready     bool
 	signals   [signals.Max + 1]uint64
 	refused   [signals.Max + 1]bool // a signal that could not be sent is logged once
+	begunAt   time.Time             // of the shutdown, by a signal or the workload's own end; zero: not yet
 	stoppedAt time.Time             // zero: no stop signal yet
 	endedAt   time.Time             // zero: the run goes on
 
 	stage       phases.Stage
 	stageSince  time.Time
-	window      time.Duration
 	stages      []probe.Timed // that are over, in order
 	phaseResult []probe.PhaseResult
 	phaseStatus []*int // nil: it has not ended by itself
@@ -46,8 +46,16 @@ func newTelling(job Job, version string) telling {
 	return t
 }
 
+// begin notes when the shutdown began.
+func (t *telling) begin(now time.Time) {
+	if t.begunAt.IsZero() {
+		t.begunAt = now
+	}
+}
+
 // stop notes when the first stop signal came.
 func (t *telling) stop(now time.Time) {
+	t.begin(now)
 	if t.stoppedAt.IsZero() {
 		t.stoppedAt = now
 	}
@@ -60,7 +68,7 @@ func (t *telling) enter(now time.Time, e phases.Effect) {
 	if t.stage > phases.Running {
 		t.stages = append(t.stages, probe.Timed{Name: t.stage.String(), Seconds: now.Sub(t.stageSince).Seconds()})
 	}
-	t.stage, t.stageSince, t.window = e.Stage, now, e.Window
+	t.stage, t.stageSince = e.Stage, now
 }
 
 func (t *telling) phaseExit(i int, e child.Exit) { t.phaseStatus[i] = &e.Status }
@@ -72,9 +80,13 @@ func (t *telling) phaseDone(i int, r phases.Result, took time.Duration) {
 
 func (t *telling) finish(now time.Time) { t.endedAt = now }
 
-// total is how long the shutdown took, from the stop signal on.
-func (t *telling) total() time.Duration {
-	if !t.stopped() {
+// total is how long the shutdown took.
+func (t *telling) total() time.Duration { return t.endedAt.Sub(t.begunAt) }
+
+// sinceStop is the same from the stop signal on; 0 where none came, or the
+// shutdown goes on.
+func (t *telling) sinceStop() time.Duration {
+	if !t.stopped() || t.endedAt.IsZero() {
 		return 0
 	}
 	return t.endedAt.Sub(t.stoppedAt)
@@ -85,7 +97,7 @@ func (t *telling) snapshot() *probe.Snapshot {
 	s := t.base
 	s.State = t.stage.String()
 	s.StoppedAt = t.stoppedAt
-	s.Shutdown, s.Done = t.total(), !t.endedAt.IsZero()
+	s.Shutdown, s.Done = t.sinceStop(), !t.endedAt.IsZero()
 	s.Stages = append([]probe.Timed(nil), t.stages...)
 	if t.stage > phases.Running && t.stage != phases.End {
 		s.RunningStage, s.StageSince = t.stage.String(), t.stageSince

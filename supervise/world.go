@@ -5,7 +5,6 @@ package supervise
 
 import (
 	"log/slog"
-	"os"
 	"syscall"
 	"time"
 
@@ -37,7 +36,6 @@ type processes interface {
 type prober interface {
 	SetStatus(probe.Status)
 	Publish(*probe.Snapshot)
-	Close()
 }
 
 // terminal is what the loop needs of child.Terminal.
@@ -49,8 +47,10 @@ type terminal interface {
 
 // World is everything outside the loop.
 type World struct {
-	Signals  <-chan os.Signal // all but CHLD
-	Children <-chan os.Signal // CHLD
+	// Next waits for a signal until a time, the zero time being never; false:
+	// the time has come first. CHLD stands for anything that is not a signal
+	// too: a child that may have changed state, an answer of Procs.
+	Next     func(until time.Time) (syscall.Signal, bool)
 	Procs    processes
 	Terminal terminal // nil: not interactive
 	Probe    prober   // nil: no listener

@@ -67,7 +67,7 @@ func (h *harness) start(s subject, p place, what ...string) (*run, error) {
 	}
 	attr := &syscall.ProcAttr{
 		Dir:   "/",
-		Env:   []string{"PATH=" + os.Getenv("PATH"), "HOME=/"},
+		Env:   append([]string{"PATH=" + os.Getenv("PATH"), "HOME=/"}, s.environ(r.addr)...),
 		Files: []uintptr{h.null.Fd(), log.Fd(), log.Fd()},
 		// A session of its own: no init is to find a terminal to hand over.
 		Sys: &syscall.SysProcAttr{Setsid: true, Cloneflags: p.namespaces},

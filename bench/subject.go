@@ -16,6 +16,7 @@ const addrMark = "{addr}"
 // A subject is what is put in front of the workload's command.
 type subject struct {
 	name   string
+	env    []string // variables in front of the command
 	prefix []string
 }
 
@@ -34,8 +35,11 @@ func defaultSubjects(drainit string) ([]subject, error) {
 	}
 	if drainit != "" {
 		texts = append(texts,
-			"drainit="+drainit+" --probe-addr "+addrMark+" --",
-			"drainit-noprobe="+drainit+" --probe-addr none --")
+			// As in the one line of a Dockerfile; the variable only keeps the
+			// listeners of several runs apart.
+			"drainit=DRAINIT_PROBE_ADDR="+addrMark+" "+drainit+" --",
+			"drainit-flag="+drainit+" --probe-addr "+addrMark+" --",
+			"drainit-noprobe=DRAINIT_PROBE_ADDR=none "+drainit+" --")
 	}
 	var all []subject
 	for _, text := range texts {
@@ -56,6 +60,9 @@ func parseSubject(text string) (subject, error) {
 		return subject{}, fmt.Errorf("subject %q: want NAME=PREFIX", text)
 	}
 	s := subject{name: name, prefix: strings.Fields(prefix)}
+	for len(s.prefix) > 0 && isVariable(s.prefix[0]) {
+		s.env, s.prefix = append(s.env, s.prefix[0]), s.prefix[1:]
+	}
 	if len(s.prefix) == 0 {
 		return s, nil
 	}
@@ -65,6 +72,12 @@ func parseSubject(text string) (subject, error) {
 	}
 	s.prefix[0] = path
 	return s, nil
+}
+
+// isVariable tells NAME=VALUE from a command.
+func isVariable(word string) bool {
+	name, _, found := strings.Cut(word, "=")
+	return found && !strings.Contains(name, "/")
 }
 
 func lookPath(name string) (string, error) {
@@ -92,15 +105,19 @@ func withSubject(all []subject, s subject) []subject {
 }
 
 func (s subject) probed() bool {
-	return strings.Contains(strings.Join(s.prefix, " "), addrMark)
+	return strings.Contains(strings.Join(append(s.env, s.prefix...), " "), addrMark)
 }
 
-func (s subject) argv(addr string) []string {
-	argv := make([]string, len(s.prefix))
-	for i, arg := range s.prefix {
-		argv[i] = strings.ReplaceAll(arg, addrMark, addr)
+// argv and environ are the subject's words with the address in its place.
+func (s subject) argv(addr string) []string    { return withAddr(s.prefix, addr) }
+func (s subject) environ(addr string) []string { return withAddr(s.env, addr) }
+
+func withAddr(words []string, addr string) []string {
+	out := make([]string, len(words))
+	for i, word := range words {
+		out[i] = strings.ReplaceAll(word, addrMark, addr)
 	}
-	return argv
+	return out
 }
 
 // command is the prefix as a reader knows it, without folders.
@@ -108,7 +125,9 @@ func (s subject) command() string {
 	if len(s.prefix) == 0 {
 		return "(none)"
 	}
-	return strings.Join(append([]string{filepath.Base(s.prefix[0])}, s.prefix[1:]...), " ")
+	words := append([]string{}, s.env...)
+	words = append(words, filepath.Base(s.prefix[0]))
+	return strings.Join(append(words, s.prefix[1:]...), " ")
 }
 
 // inits are the subjects that are an init: all but direct.

@@ -51,9 +51,10 @@ func (e *StartError) missing(file string) {
 	if _, err := os.Stat(file); err != nil {
 		return
 	}
-	interp := interpreter(file)
+	interp := missingInterpreter(file)
 	switch {
-	case interp == "":
+	case interp == "": // a file that may be executed but not read
+		e.Reason = "its interpreter was not found"
 	case strings.HasSuffix(interp, "\r"):
 		e.Reason = fmt.Sprintf("its interpreter %q was not found", interp)
 		e.Hint = "the file has Windows line ends: convert it (dos2unix)"
@@ -61,6 +62,24 @@ func (e *StartError) missing(file string) {
 		e.Reason = fmt.Sprintf("its interpreter %q was not found", interp)
 		e.Hint = "add it to the image, or build the program statically"
 	}
+}
+
+// maxChain is how many interpreters of interpreters the kernel follows.
+const maxChain = 5
+
+// missingInterpreter follows the interpreters of a file to the one that is not
+// there; empty where it can't be told.
+func missingInterpreter(file string) string {
+	for range maxChain {
+		file = interpreter(file)
+		if file == "" {
+			return ""
+		}
+		if _, err := os.Stat(file); err != nil {
+			return file
+		}
+	}
+	return ""
 }
 
 // denied says which permission is missing.

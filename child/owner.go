@@ -82,6 +82,9 @@ func (o *ownership) adopted(p process) owner {
 	if known := o.t.procs[p.pid]; known != nil && !known.Hook {
 		return theirs
 	}
+	if o.t.pending > 0 && o.t.proc.sameProgram(p.pid) {
+		return outside // just forked, and not known by its number yet
+	}
 	if !o.marked {
 		return theirs
 	}
@@ -93,6 +96,9 @@ func (o *ownership) adopted(p process) owner {
 		if h.Hook && h.Name == name {
 			return owner(pid)
 		}
+	}
+	if o.t.pending > 0 {
+		return outside // of the hook that is being started
 	}
 	return theirs // of a hook that is long gone: it ends with the workload
 }

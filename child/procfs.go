@@ -87,22 +87,38 @@ func parseStat(line []byte) (process, bool) {
 	return process{state: fields[0][0], parent: n[0], group: n[1], session: n[2]}, true
 }
 
-// maxEnviron is how much of a process's environment is looked at.
-const maxEnviron = 256 << 10
+// How much room there is for a process's environment at first, and at most: the
+// kernel lets arguments and environment have 6 MiB together (execve(2)). The
+// mark stands at the end of it.
+const (
+	minEnviron = 64 << 10
+	maxEnviron = 8 << 20
+)
 
 // hook returns the value of DRAINIT_HOOK in the environment that a process was
 // executed with; empty where there is none or it may not be read.
 func (f *procFS) hook(pid int) string {
-	if f.env == nil {
-		f.env = make([]byte, maxEnviron)
+	name := "/proc/" + strconv.Itoa(pid) + "/environ"
+	n := readFile(name, f.env)
+	for n == len(f.env) && n < maxEnviron {
+		f.env = make([]byte, max(2*n, minEnviron))
+		n = readFile(name, f.env)
 	}
-	n := readFile("/proc/"+strconv.Itoa(pid)+"/environ", f.env)
 	for entry := range bytes.SplitSeq(f.env[:n], []byte{0}) {
 		if value, ok := bytes.CutPrefix(entry, []byte(hookVariable)); ok {
 			return string(value)
 		}
 	}
 	return ""
+}
+
+// sameProgram tells whether a process still has the init's own command line, as
+// a child has between fork(2) and execve(2).
+func (f *procFS) sameProgram(pid int) bool {
+	var theirs, own [512]byte
+	n := readFile("/proc/"+strconv.Itoa(pid)+"/cmdline", theirs[:])
+	m := readFile("/proc/self/cmdline", own[:])
+	return n > 0 && bytes.Equal(theirs[:n], own[:m])
 }
 
 // hookVariable is what every hook has in its environment.

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,6 +32,9 @@ type Spec struct {
 	// PR_SET_PDEATHSIG(2const) goes: the direct child only, and not after it
 	// has changed its user.
 	DieWithInit bool
+	// Check is asked first, by the goroutine that forks, so that a file system
+	// that does not answer holds up nobody else; nil: nothing is.
+	Check func() error
 	// Output takes what the process prints on its standard output and error,
 	// line by line, from a goroutine of its own; nil: both are inherited, and
 	// standard input too, which is /dev/null otherwise.
@@ -68,10 +72,11 @@ func run(s *Spec, files []uintptr) (int, error) {
 }
 
 // search tries the directories of PATH in order. As in execvp(3), one that
-// may not be entered, or a file that may not be executed, does not end the
-// search, but is what is reported when nothing else is found.
+// may not be entered, a file that may not be executed, or one whose interpreter
+// is missing does not end the search, but is what is reported when nothing else
+// is found.
 func search(s *Spec, name string, files []uintptr) (int, error) {
-	var denied string
+	var denied, broken string
 	for dir := range strings.SplitSeq(path(s.Env), ":") {
 		if dir == "" {
 			dir = "."
@@ -81,8 +86,8 @@ func search(s *Spec, name string, files []uintptr) (int, error) {
 		// kernel alone says whether it may be executed: access(2) and its like
 		// answer for other credentials, and a seccomp profile may refuse them.
 		if _, err := os.Stat(resolve(s.Dir, file)); err != nil {
-			if errors.Is(err, fs.ErrPermission) && denied == "" {
-				denied = file
+			if errors.Is(err, fs.ErrPermission) {
+				denied = cmp.Or(denied, file)
 			}
 			continue
 		}
@@ -90,16 +95,20 @@ func search(s *Spec, name string, files []uintptr) (int, error) {
 		if err == nil {
 			return pid, nil
 		}
-		if errors.Is(err, syscall.EACCES) {
-			if denied == "" {
-				denied = file
-			}
-			continue
+		switch {
+		case errors.Is(err, syscall.EACCES):
+			denied = cmp.Or(denied, file)
+		case errors.Is(err, fs.ErrNotExist):
+			broken = cmp.Or(broken, file)
+		default:
+			return 0, explain(name, file, err)
 		}
-		return 0, explain(name, file, err)
 	}
-	if denied != "" {
+	switch {
+	case denied != "":
 		return 0, explain(name, denied, syscall.EACCES)
+	case broken != "":
+		return 0, explain(name, broken, syscall.ENOENT)
 	}
 	return 0, &StartError{Name: name, Reason: "executable file not found in $PATH", Status: 127, Err: fs.ErrNotExist}
 }
@@ -153,11 +162,19 @@ func try(s *Spec, file string, files []uintptr) (int, error) {
 	return pid, err
 }
 
-// emptyMask unblocks every signal in the calling thread: the mask of the thread
-// that forks is what children inherit (fork(2)), and theirs blocks nothing,
-// whatever the init itself was started with. The caller has locked the
-// goroutine to the thread.
-func emptyMask() {
+// forkMask is the mask of the thread that forks while it does: it blocks
+// nothing, since children inherit it (fork(2)), whatever the init itself was
+// started with.
+func forkMask() {
 	var none unix.Sigset_t
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil) // fails only on a bad argument
+}
+
+// restMask is its mask the rest of the time. The kernel offers the SIGCHLD of a
+// child to the thread that forked it first; blocked there, it goes to the one
+// that waits for it, which spares two threads the waking of each other.
+func restMask() {
+	var set unix.Sigset_t
+	set.Val[0] = 1 << (uint(syscall.SIGCHLD) - 1)
+	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &set, nil)
 }

@@ -53,6 +53,10 @@ type Reaped struct {
 
 // Table is the registry of the processes.
 type Table struct {
+	// Answered is called after each answer, from the forking goroutine, so that
+	// an owner that waits for something else can be woken. Set before Fork runs.
+	Answered func()
+
 	self    int
 	procs   map[int]*Proc
 	pending int // starts that have not been answered
@@ -90,9 +94,12 @@ func NewTable() *Table {
 // only this goroutine waits.
 func (t *Table) Fork() {
 	runtime.LockOSThread()
-	emptyMask()
+	restMask()
 	for r := range t.ask {
 		t.started <- t.start(r)
+		if t.Answered != nil {
+			t.Answered()
+		}
 	}
 }
 
@@ -121,6 +128,11 @@ func (t *Table) Register(s Started) {
 
 // start runs on the forking thread.
 func (t *Table) start(r request) Started {
+	if r.spec.Check != nil {
+		if err := r.spec.Check(); err != nil {
+			return Started{Err: err, Tag: r.tag}
+		}
+	}
 	files := []uintptr{0, 1, 2}
 	var out *output
 	if r.spec.Output != nil {
@@ -131,7 +143,9 @@ func (t *Table) start(r request) Started {
 		defer out.closeWriteEnd()
 		files = out.files()
 	}
+	forkMask()
 	pid, err := run(&r.spec, files)
+	restMask()
 	if err != nil {
 		if out != nil {
 			out.close()

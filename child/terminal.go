@@ -8,8 +8,12 @@ import (
 )
 
 // Terminal is the controlling terminal on standard input, with the process
-// group that was in its foreground when the init was started.
-type Terminal struct{ group int }
+// group that was in its foreground when the init was started. It belongs to one
+// goroutine.
+type Terminal struct {
+	group int
+	lent  bool // the foreground is the workload's, as far as that is our doing
+}
 
 // OpenTerminal returns the terminal when standard input is one, it is our
 // controlling one, and our own group is in its foreground; nil otherwise, also
@@ -19,13 +23,29 @@ func OpenTerminal() *Terminal {
 	if err != nil || group != unix.Getpgrp() {
 		return nil
 	}
-	return &Terminal{group: group}
+	return &Terminal{group: group, lent: true} // it is started in the foreground
 }
 
-// Give puts a process group in the foreground. The init itself is not in the
-// foreground then, so the kernel would suspend it with TTOU for asking, unless
-// that is blocked in the asking thread (tcsetpgrp(3)).
+// Give puts a process group in the foreground.
 func (t *Terminal) Give(group int) {
+	t.lent = true
+	setForeground(group)
+}
+
+// TakeBack gives the terminal to the group that had it before the workload. It
+// does nothing where the workload has not got it, or not any more: the shell
+// that runs us in the background has it then.
+func (t *Terminal) TakeBack() {
+	if t.lent {
+		setForeground(t.group)
+	}
+	t.lent = false
+}
+
+// setForeground is tcsetpgrp(3). The init itself is not in the
+// foreground then, so the kernel would suspend it with TTOU for asking, unless
+// that is blocked in the asking thread.
+func setForeground(group int) {
 	if group <= 0 { // a group of another PID namespace: it can't be named
 		return
 	}
@@ -40,9 +60,6 @@ func (t *Terminal) Give(group int) {
 	_ = unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, group)
 }
 
-// TakeBack gives the terminal to the group that had it before the workload.
-func (t *Terminal) TakeBack() { t.Give(t.group) }
-
 // Foreground returns the group in the foreground; 0 when there is none.
 func (t *Terminal) Foreground() int {
 	group, err := unix.IoctlGetInt(0, unix.TIOCGPGRP)
@@ -52,6 +69,22 @@ func (t *Terminal) Foreground() int {
 	return group
 }
 
-// Suspend stops the init's own process, as Ctrl-Z stops any program, so that
-// the shell that started it takes over. It returns when the shell continues it.
-func Suspend() { _ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) }
+// UnderShell tells whether there is a shell with job control above that could
+// continue us: the leader of our session, unless it is in our own group (we are
+// the leader, or a wrapper like sh -c is) or outside of our PID namespace. In a
+// group without one TSTP has no effect on any program (setpgid(2), orphaned
+// process groups).
+func UnderShell() bool {
+	leader, err := unix.Getsid(0)
+	if err != nil || leader <= 0 {
+		return false
+	}
+	group, err := unix.Getpgid(leader)
+	return err == nil && group != unix.Getpgrp()
+}
+
+// Suspend stops the init's own process group, as Ctrl-Z stops any program with
+// what stands around it (sh -c, time, a pipeline), so that the shell that started
+// them sees all of its job stopped and takes over. It returns when the shell
+// continues it.
+func Suspend() { _ = syscall.Kill(0, syscall.SIGSTOP) }

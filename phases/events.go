@@ -27,7 +27,7 @@ var stageNames = [...]string{"starting", "running", "announce", "phases", "gate"
 func (s Stage) String() string { return stageNames[s] }
 
 // Stages returns all names in order.
-func Stages() []string { return stageNames[:] }
+func Stages() []string { return append([]string(nil), stageNames[:]...) }
 
 // EventKind says what happened.
 type EventKind int
@@ -113,4 +113,4 @@ var resultNames = [...]string{"ok", "failed", "overran", "killed", "interrupted"
 func (r Result) String() string { return resultNames[r] }
 
 // Results returns all names in order.
-func Results() []string { return resultNames[:] }
+func Results() []string { return append([]string(nil), resultNames[:]...) }

@@ -14,7 +14,7 @@ type Family struct {
 }
 
 // Families lists the metrics in the order of the page. It is the table that the
-// page is made from, and that docs/metrics.md is held to. No label tells an
+// page is made from, and that docs/reference/metrics.md is held to. No label tells an
 // owner, an address or a pod. A new copy is returned each time.
 func Families() []Family {
 	var all []Family

@@ -172,7 +172,7 @@ func (p *pause) after(err error) bool {
 	}
 	if p.next == 0 {
 		p.next = firstPause
-		p.server.tell(slog.LevelWarn, "probe listener delayed", "err", err)
+		p.server.tell(slog.LevelWarn, "probe listener delayed", "error", err.Error())
 	}
 	timer := time.NewTimer(p.next)
 	defer timer.Stop()

@@ -208,7 +208,7 @@ func world(job supervise.Job, p parts, adopt error) supervise.World {
 	if p.terminal != nil {
 		w.Terminal = p.terminal
 		if os.Getpid() != 1 {
-			w.Suspend = child.Suspend
+			w.Suspend, w.Orphaned = child.Suspend, child.Orphaned
 		}
 	}
 	return w

@@ -64,10 +64,11 @@ type Figure struct {
 }
 
 // Make computes the plan. Figures that nobody set give way, quietly and in
-// this order: the gate down to GateWish, the phases' budget down to Floor, the
-// gate down to what the announcement would have (half of what the two have
-// left) or, where somebody set that, down to Floor, the announcement down to
-// nothing.
+// this order: the gate down to GateWish, the phases' budget down to a quarter of
+// what the two have, the gate down to what the announcement would have (half of
+// what those two have left) or, where somebody set that, down to Floor, the
+// phases' budget down to Floor, the announcement down to nothing, and where
+// nobody set the gate either, the headroom down to Floor.
 func Make(in Input) Plan {
 	p := Plan{
 		Prestop: in.Prestop.D, Announce: in.Announce.D, Cancel: Cancel, Headroom: in.Headroom.D,
@@ -83,23 +84,44 @@ func Make(in Input) Plan {
 	if in.Unlimited {
 		return p
 	}
+	flexible := in.Phases > 0 && !in.DrainBudget.Set
 	if !p.GateSet {
 		p.Gate = max(p.Grace-p.Sum(), GateWish)
 	}
-	if in.Phases > 0 && !in.DrainBudget.Set {
-		p.Phases = shrink(p.Phases, p.Shortfall(), Floor)
+	if flexible {
+		p.Phases = shrink(p.Phases, p.Shortfall(), p.share(in))
 	}
 	if !p.GateSet {
 		least := Floor
 		if !in.Announce.Set {
-			least = max(Floor, (p.Gate+p.Announce-p.Shortfall())/2)
+			give := time.Duration(0) // what the phases could still give
+			if flexible {
+				give = max(p.Phases-Floor, 0)
+			}
+			least = max(Floor, (p.Gate+p.Announce-p.Shortfall()+give)/2)
 		}
 		p.Gate = shrink(p.Gate, p.Shortfall(), least)
+	}
+	if flexible {
+		p.Phases = shrink(p.Phases, p.Shortfall(), Floor)
 	}
 	if !in.Announce.Set {
 		p.Announce = shrink(p.Announce, p.Shortfall(), 0)
 	}
+	if !in.Headroom.Set && !p.GateSet {
+		p.Headroom = shrink(p.Headroom, p.Shortfall(), Floor)
+	}
 	return p
+}
+
+// share is what the phases keep of what they and the gate have, before the gate
+// shrinks below its wish: hooks that are given nothing hand nothing over.
+func (p Plan) share(in Input) time.Duration {
+	if p.GateSet {
+		return Floor
+	}
+	both := p.Phases + p.Gate - p.Shortfall()
+	return max(both/4, Floor)
 }
 
 // shrink takes by off d, but leaves at least floor, or d where that is less.
@@ -124,11 +146,7 @@ func (p Plan) Figures() []Figure {
 // Sum is what the shutdown takes at the worst, prestop and headroom included.
 // It says nothing where GateEndless holds.
 func (p Plan) Sum() time.Duration {
-	var sum time.Duration
-	for _, f := range p.Figures() {
-		sum += f.D
-	}
-	return sum
+	return p.Prestop + p.Announce + p.Phases + p.Unwind + p.Gate + p.Cancel + p.Headroom
 }
 
 // Shortfall is by how much the sum is longer than the grace period; 0 when it

@@ -16,18 +16,34 @@ func (p Plan) AnnounceWindow(left time.Duration) time.Duration {
 	return clamp(left-p.Phases-p.Unwind-p.fromGate(), p.Announce)
 }
 
-// PhasesWindow is the budget that the phases share.
+// PhasesWindow is the budget that the phases share. Where the gate has what is
+// left, it also bears that the announcement ended a little late.
 func (p Plan) PhasesWindow(left time.Duration) time.Duration {
+	if p.flexible() {
+		left += min(p.Gate, Last) / 2
+	}
 	return clamp(left-p.Unwind-p.fromGate(), p.Phases)
 }
 
 // GateWindow is how long the workload has from its stop signal to its KILL.
 // It gets its whole window where the later stages still fit behind it, and
 // where they don't, at least half of what is left or its window, whichever is
-// less.
+// less. Where nobody set it, it is all that is left, which is more than the
+// plan says when the stages before took less.
 func (p Plan) GateWindow(left time.Duration) time.Duration {
+	if p.flexible() && left < Unbounded {
+		return p.told(left, max(p.Gate, left-p.Cancel))
+	}
 	return p.told(left, p.Gate)
 }
+
+// UnwindWindow is what a hook has between TERM and KILL.
+func (p Plan) UnwindWindow(left time.Duration) time.Duration {
+	return clamp(left-p.told(left, p.Gate)-p.Cancel, p.Unwind)
+}
+
+// flexible tells that the gate's window is what the grace period leaves.
+func (p Plan) flexible() bool { return p.GraceSet && !p.GateSet }
 
 // LeftoverWindow is what the descendants of a workload that ended by itself
 // have: the drain timeout, GateWish where nobody set it.

@@ -66,3 +66,30 @@ func TestStartWindow(t *testing.T) {
 		}
 	}
 }
+
+// TestGateHasWhatIsLeft: where nobody set the drain timeout it is what the grace
+// period leaves, so time that the stages before did not use is the workload's.
+func TestGateHasWhatIsLeft(t *testing.T) {
+	p := Make(Input{Grace: set(15 * sec), DrainBudget: fallback(10 * sec), Headroom: fallback(sec), Phases: 1})
+	for left, want := range map[time.Duration]time.Duration{
+		14 * sec: 13 * sec, 10 * sec: 9 * sec, Unbounded: p.Gate,
+	} {
+		if got := p.GateWindow(left); got != want {
+			t.Errorf("%v left: %v, want %v", left, got, want)
+		}
+	}
+	p = Make(Input{Grace: set(15 * sec), DrainTimeout: set(5 * sec)})
+	if got := p.GateWindow(14 * sec); got != 5*sec {
+		t.Errorf("a set one became %v", got)
+	}
+}
+
+// TestLatePhases: an announcement that ended a little late costs no phase its
+// last 100 ms.
+func TestLatePhases(t *testing.T) {
+	p := Make(Input{Grace: set(4200 * ms), DrainBudget: fallback(100 * ms), Headroom: fallback(sec), Announce: set(sec), Phases: 1})
+	left := p.Grace - p.Headroom - p.Announce
+	if got := p.PhasesWindow(left - 5*ms); got != p.Phases {
+		t.Errorf("5ms late: %v of %v", got, p.Phases)
+	}
+}

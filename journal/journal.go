@@ -111,13 +111,10 @@ func (j *Journal) HookLine(attrs []slog.Attr, line string) {
 func (j *Journal) Dropped() uint64 { return j.dropped.Load() }
 
 // Flush waits until everything that was logged before the call is written or
-// lost, at most limit. Afterwards the journal goes on as before. A limit of 0 or
-// less does not wait at all.
+// lost, at most limit. Afterwards the journal goes on as before. With a limit of 0
+// or less nothing is waited for: what can be written at once still is.
 func (j *Journal) Flush(limit time.Duration) {
-	if limit <= 0 || !j.started.Load() {
-		return
-	}
-	if j.flushHere() {
+	if !j.started.Load() || j.flushHere() || limit <= 0 {
 		return
 	}
 	timer := time.NewTimer(limit)

@@ -74,15 +74,8 @@ func (m *Machine) phaseDue(now time.Time) []Effect {
 func (m *Machine) tellPhase(now time.Time, why Result) []Effect {
 	r := &m.phase
 	r.state, r.verdict = told, why
-	r.end = now.Add(m.unwind(now))
+	r.end = now.Add(m.cfg.Plan.UnwindWindow(m.left(now)))
 	return []Effect{{Kind: TermPhase, Phase: r.current}}
-}
-
-// unwind is the second between TERM and KILL, less where the deadline of a
-// plan that does not fit is close.
-func (m *Machine) unwind(now time.Time) time.Duration {
-	keep := m.cfg.Plan.GateWindow(m.left(now)) + m.cfg.Plan.Cancel
-	return max(min(m.cfg.Plan.Unwind, m.left(now)-keep), 0)
 }
 
 // phaseOver: the running phase has ended by itself or could not be started.

@@ -60,7 +60,7 @@ func (m *Machine) cutToDeadline(now time.Time) {
 		if m.phase.state == busy {
 			sooner(&m.phase.end, m.cfg.Plan.PhasesWindow(left))
 		} else {
-			sooner(&m.phase.end, m.unwind(now))
+			sooner(&m.phase.end, m.cfg.Plan.UnwindWindow(left))
 		}
 		sooner(&m.toldEnd, m.cfg.Plan.LeftoverWindow(left))
 	case Gate:

@@ -132,12 +132,14 @@ func (s *Server) adopt() (net.Listener, error) {
 type listener struct {
 	net.Listener
 	server *Server
+	told   time.Time // when the last delay was; Accept's alone
 }
 
 // Accept returns the next connection. Errors are waited out, since net/http
 // would end its loop at those that it doesn't know to be temporary.
 func (l *listener) Accept() (net.Conn, error) {
-	p := pause{server: l.server}
+	p := pause{server: l.server, told: l.told}
+	defer func() { l.told = p.told }()
 	for {
 		accepted, err := l.Listener.Accept()
 		if err == nil {
@@ -160,10 +162,15 @@ func (l *listener) Accept() (net.Conn, error) {
 type pause struct {
 	server *Server
 	next   time.Duration
+	told   time.Time
 }
 
+// tellAgain is how long a delay is not told of again: connections that fill
+// the table come and go many times a second.
+const tellAgain = time.Minute
+
 // after waits because of err; false means that the server was closed. A series
-// leaves one record, however long it gets.
+// leaves one record a minute, and so do many series.
 func (p *pause) after(err error) bool {
 	select {
 	case <-p.server.quit: // which is why there was an error
@@ -172,6 +179,9 @@ func (p *pause) after(err error) bool {
 	}
 	if p.next == 0 {
 		p.next = firstPause
+	}
+	if now := time.Now(); p.told.IsZero() || now.Sub(p.told) >= tellAgain {
+		p.told = now
 		p.server.tell(slog.LevelWarn, "probe listener delayed", "error", err.Error())
 	}
 	timer := time.NewTimer(p.next)

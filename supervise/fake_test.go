@@ -167,7 +167,9 @@ func (f *fake) WithGroup(string) slog.Handler { return f }
 func (f *fake) messages() []string {
 	var all []string
 	for _, r := range f.records {
-		all = append(all, r.msg)
+		if r.level > slog.LevelDebug {
+			all = append(all, r.msg)
+		}
 	}
 	return all
 }

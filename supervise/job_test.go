@@ -98,6 +98,20 @@ func TestSuspendPID1(t *testing.T) {
 	}
 }
 
+// TestSuspendOrphaned: a session of its own has no shell above it either.
+func TestSuspendOrphaned(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFake(behaviour{self: 10 * sec})
+		w := f.world()
+		w.Terminal, w.Suspend, w.Orphaned = &tty{f: f}, func() { t.Error("suspended") }, func() bool { return true }
+		f.suspend(2*sec, syscall.SIGTSTP)
+		f.run(f.job(docker()), w)
+		if !f.has("2s continued to group") {
+			t.Errorf("%q", f.events)
+		}
+	})
+}
+
 // TestSuspendDuringDrain: a workload that is to stop is not left suspended.
 func TestSuspendDuringDrain(t *testing.T) {
 	bubble(t, func(t *testing.T) {

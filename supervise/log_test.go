@@ -33,13 +33,13 @@ func TestAssumedIsLogged(t *testing.T) {
 		f := newFake(behaviour{self: never, onStop: 20 * sec})
 		f.kill(sec, syscall.SIGTERM)
 		f.run(f.job(docker()), f.world())
-		f.wantMessages(t, "drain plan", "grace assumed", "workload started", "signal received",
+		f.wantMessages(t, "grace assumed", "drain plan", "workload started", "signal received",
 			"stage began", "stage began", "assumed grace period passed", "workload exited", "shutdown complete")
 		plan := f.find("drain plan")[0].attrs
-		if plan["drain_timeout"] != "as long as it takes" || plan["assumed"] != "true" {
+		if plan["drain_timeout"] != "8s" || plan["sum"] != "10s" || plan["assumed"] != "true" {
 			t.Errorf("%v", plan)
 		}
-		if a := f.find("grace assumed")[0].attrs; a["platform"] != "docker" || a["why"] == "" || a["grace"] != "10s" {
+		if a := f.find("grace assumed")[0].attrs; a["platform"] != "docker" || a["why"] == "" || a["grace"] != "10s" || a["enforced"] != "false" {
 			t.Errorf("%v", a)
 		}
 		if w := f.find("assumed grace period passed")[0]; w.level != slog.LevelWarn || w.at != 10*sec {
@@ -200,6 +200,52 @@ func TestExitIsLogged(t *testing.T) {
 		f.run(f.job(docker()), f.world())
 		if a := f.find("workload exited")[0].attrs; a["status"] != "137" || a["signal"] != "KILL" {
 			t.Errorf("%v", a)
+		}
+	})
+}
+
+// TestSurprisesAreLogged: what the plan makes of hooks, and a drain that nothing
+// starts, are told at the start.
+func TestSurprisesAreLogged(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFake(behaviour{self: sec}, behaviour{self: 0})
+		job := f.job(docker())
+		job.Config.DrainOn = 0
+		job.Phases.Hooks[0].MaxDuration = 5 * sec
+		f.run(job, f.world())
+		short := f.find("phase has less than it declares")
+		if len(short) != 1 || short[0].level != slog.LevelWarn || short[0].attrs["max_duration"] != "5s" {
+			t.Errorf("%+v", short)
+		}
+		if none := f.find("no signal starts the drain"); len(none) != 1 || none[0].level != slog.LevelWarn {
+			t.Errorf("%+v", none)
+		}
+	})
+}
+
+// TestBlindIsLogged: without /proc what left the group can't be reached, and
+// that is told once.
+func TestBlindIsLogged(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFake(behaviour{self: sec, leaves: []behaviour{{self: never, onStop: never, onKill: never}}})
+		f.noProc = true
+		f.run(f.job(docker()), f.world())
+		if got := f.find("processes can't be listed"); len(got) != 1 || got[0].level != slog.LevelWarn {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// TestEndedBySignal: who was ended by a signal that was not the stop signal did
+// not end by itself.
+func TestEndedBySignal(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFake(behaviour{self: never, onStop: never})
+		f.kill(sec, syscall.SIGHUP)
+		time.AfterFunc(2*sec, func() { f.end(f.main(), syscall.SIGHUP) })
+		f.run(f.job(docker()), f.world())
+		if got := f.find("shutdown complete")[0].attrs["ended_by"]; got != "signal HUP" {
+			t.Errorf("ended by %q", got)
 		}
 	})
 }

@@ -1,6 +1,8 @@
 package supervise
 
 import (
+	"context"
+	"log/slog"
 	"os"
 	"slices"
 	"syscall"
@@ -258,6 +260,9 @@ func (l *loop) forward(sig syscall.Signal) {
 // its user, ends nothing.
 func (l *loop) send(sig syscall.Signal) {
 	err := l.Procs.Signal(l.workload, sig, l.cfg.SignalGroup)
+	if l.Log.Enabled(context.Background(), slog.LevelDebug) {
+		l.Log.Debug("signal sent", signalAttr(sig))
+	}
 	switch {
 	case err == nil || err == syscall.ESRCH: // it has just ended
 	case !l.tell.refused[sig]:

@@ -107,16 +107,27 @@ func (l *loop) tellWorkload(sig syscall.Signal) {
 
 // tellRest passes the stop signal to what the workload left behind.
 func (l *loop) tellRest(sig syscall.Signal) {
-	r := l.Procs.SignalRest(l.workload.PID, sig, true)
+	r := l.signalRest(sig, true)
 	if r.Count > 0 || r.Denied > 0 {
 		l.Log.Info("descendants told to stop", signalAttr(sig), slog.Int("count", r.Count))
 	}
 }
 
+// signalRest signals what is left of the workload, as far as it can be found.
+func (l *loop) signalRest(sig syscall.Signal, resume bool) child.Rest {
+	r := l.Procs.SignalRest(l.workload.PID, sig, resume)
+	if !r.Known && !l.tell.blindSaid {
+		l.tell.blindSaid = true
+		l.Log.Warn("processes can't be listed", slog.String("hint",
+			"mount a /proc of this PID namespace: what left the workload's process group can't be reached without"))
+	}
+	return r
+}
+
 // killRest kills whatever is left of the workload. Only the first of several
 // sweeps is told of.
 func (l *loop) killRest() {
-	r := l.Procs.SignalRest(l.workload.PID, syscall.SIGKILL, false)
+	r := l.signalRest(syscall.SIGKILL, false)
 	if l.exit == nil { // also where it could not be found
 		if l.Procs.Signal(l.workload, syscall.SIGKILL, false) == nil {
 			l.killed, r.Count = true, max(r.Count, 1)
@@ -215,9 +226,10 @@ func (l *loop) jobControl() {
 	if l.suspended || !fromTerminal(sig) {
 		return
 	}
-	if l.Suspend == nil || l.reason != "" {
-		// As PID 1 there is no shell above that could continue it: the
-		// container would be stuck for good. And one that is to stop has to run.
+	if l.Suspend == nil || l.reason != "" || l.Orphaned != nil && l.Orphaned() {
+		// As PID 1, and in a session of the init's own, there is no shell above
+		// that could continue it: it would be stuck for good. And one that is to
+		// stop has to run.
 		if sig != syscall.SIGTSTP {
 			l.Terminal.Give(l.workload.PID)
 		}

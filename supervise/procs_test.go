@@ -160,7 +160,7 @@ func (f *fake) Reap() child.Reaped {
 }
 
 func (p *fakeProc) exit() child.Exit {
-	if p.signal == syscall.SIGKILL {
+	if p.signal != 0 {
 		return child.Exit{Proc: p.proc, Status: 128 + int(p.signal), Signal: p.signal}
 	}
 	return child.Exit{Proc: p.proc, Status: p.status}

@@ -25,6 +25,7 @@ type telling struct {
 	stages      []probe.Timed // that are over, in order
 	phaseResult []probe.PhaseResult
 	phaseStatus []*int // nil: it has not ended by itself
+	blindSaid   bool
 	killSaid    bool
 	startError  error
 }

@@ -52,9 +52,10 @@ type World struct {
 	// too: a child that may have changed state, an answer of Procs.
 	Next     func(until time.Time) (syscall.Signal, bool)
 	Procs    processes
-	Terminal terminal // nil: not interactive
-	Probe    prober   // nil: no listener
-	Suspend  func()   // stops the init itself until its shell continues it; nil as PID 1
+	Terminal terminal    // nil: not interactive
+	Probe    prober      // nil: no listener
+	Suspend  func()      // stops the init itself until its shell continues it; nil as PID 1
+	Orphaned func() bool // no shell above could continue the init; nil: there is one
 	Recheck  func(hooks.Hook) error
 	// Ready is called once when the workload has been started, for what can
 	// wait until then. It may not block.

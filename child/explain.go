@@ -2,7 +2,6 @@ package child
 
 import (
 	"bufio"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -151,25 +150,26 @@ func loader(r io.ReaderAt) string {
 	if head[4] == 1 {
 		l = elf32
 	}
-	var order binary.ByteOrder = binary.LittleEndian
-	if head[5] == 2 {
-		order = binary.BigEndian
-	}
-	number := func(b []byte, at int) int64 {
-		if l.word == 4 {
-			return int64(order.Uint32(b[at:]))
+	number := func(b []byte, at, size int) int64 {
+		var n uint64
+		for i := range size {
+			shift := i
+			if head[5] == 2 { // most significant byte first
+				shift = size - 1 - i
+			}
+			n |= uint64(b[at+i]) << (8 * shift)
 		}
-		return int64(order.Uint64(b[at:]))
+		return int64(n)
 	}
-	at, size := number(head, l.phoff), int64(order.Uint16(head[l.phentsize:]))
+	at, size := number(head, l.phoff, l.word), number(head, l.phentsize, 2)
 	entry := make([]byte, 56)
-	for range min(int(order.Uint16(head[l.phnum:])), maxHeaders) {
+	for range min(number(head, l.phnum, 2), maxHeaders) {
 		if n, _ := r.ReadAt(entry, at); n < 32 {
 			return ""
 		}
-		if order.Uint32(entry) == ptInterp {
-			name := make([]byte, max(min(number(entry, l.filesz), maxSegment), 0))
-			n, _ := r.ReadAt(name, number(entry, l.offset))
+		if number(entry, 0, 4) == ptInterp {
+			name := make([]byte, max(min(number(entry, l.filesz, l.word), maxSegment), 0))
+			n, _ := r.ReadAt(name, number(entry, l.offset, l.word))
 			return strings.TrimRight(string(name[:n]), "\x00")
 		}
 		at += size

@@ -66,9 +66,11 @@ type Rest struct {
 	Known  bool // false: /proc can't be read, only the group was reached
 }
 
-// SignalRest sends sig to every process of the workload that is left. A
-// stopped one gets CONT behind it where resume is set, since it would not act
-// before. group is the workload's process group, for when /proc can't be read.
+// SignalRest sends sig to every process of the workload that is left, with
+// resume CONT behind it, since a stopped one would not act before. All get it:
+// one that has just been told to stop does not show it yet (its threads stop one
+// after the other), and CONT does nothing to a process that runs. group is the
+// workload's process group, for when /proc can't be read.
 func (t *Table) SignalRest(group int, sig syscall.Signal, resume bool) Rest {
 	o, ok := t.look()
 	if !ok {
@@ -82,7 +84,7 @@ func (t *Table) SignalRest(group int, sig syscall.Signal, resume bool) Rest {
 		case syscall.EPERM:
 			r.Denied++
 		}
-		if resume && (q.state == 'T' || q.state == 't') {
+		if resume {
 			_ = syscall.Kill(q.pid, syscall.SIGCONT)
 		}
 	})

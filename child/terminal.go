@@ -69,18 +69,19 @@ func (t *Terminal) Foreground() int {
 	return group
 }
 
-// UnderShell tells whether there is a shell with job control above that could
-// continue us: the leader of our session, unless it is in our own group (we are
-// the leader, or a wrapper like sh -c is) or outside of our PID namespace. In a
-// group without one TSTP has no effect on any program (setpgid(2), orphaned
-// process groups).
-func UnderShell() bool {
+// Orphaned tells that nobody could continue the init after Suspend: no shell with
+// job control stands above. That would be the leader of our session, unless it
+// is in our own group (we are it, or a wrapper like sh -c is) or outside of our
+// PID namespace. The kernel itself ignores Ctrl-Z in such a group (setpgid(2),
+// orphaned process groups). The parent is not asked: it may be a wrapper that
+// the shell stops and continues with us.
+func Orphaned() bool {
 	leader, err := unix.Getsid(0)
 	if err != nil || leader <= 0 {
-		return false
+		return true
 	}
 	group, err := unix.Getpgid(leader)
-	return err == nil && group != unix.Getpgrp()
+	return err != nil || group == unix.Getpgrp()
 }
 
 // Suspend stops the init's own process group, as Ctrl-Z stops any program with

@@ -4,23 +4,29 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"runtime"
 
 	"drainit/self"
 )
 
-// background starts what has waited for the workload: the rest of the signals,
-// the care for our own process, the probes' answers.
-func background(p parts, adopt error) {
-	p.relay.Rest()
-	go func() {
-		defer recovered(nil)
-		self.Settle(p.terminal != nil)
-	}()
+// asked starts what is to run from the moment on that the workload's start has
+// been asked for: it may take its time.
+func asked(p parts) {
 	if p.server != nil {
 		go p.server.Serve(context.Background())
 	}
+	p.relay.Rest()
+}
+
+// started does what has waited for the workload: the signals that it was to
+// find ignored, and the care for our own process.
+func started(p parts, adopt error) {
+	p.relay.Ignored()
+	held := self.Seal()
+	go func() {
+		defer recovered(nil)
+		self.Settle(held, p.terminal != nil)
+	}()
 	if adopt != nil {
 		p.log.Debug("orphans go elsewhere", slog.String("error", adopt.Error()))
 	}
@@ -38,5 +44,5 @@ func recovered(status *int) {
 	}
 	stack := make([]byte, 64<<10)
 	stack = stack[:runtime.Stack(stack, false)]
-	fmt.Fprintf(os.Stderr, "drainit: internal fault: %v\n%s", fault, stack)
+	say(fmt.Sprintf("drainit: internal fault: %v\n%s", fault, stack))
 }

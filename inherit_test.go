@@ -53,7 +53,6 @@ func TestInheritedDescriptors(t *testing.T) {
 // TestHookThatComesAtOnce: also where the workload has ended before the init
 // has settled, its hooks get none of the inherited descriptors.
 func TestHookThatComesAtOnce(t *testing.T) {
-	pending(t, "main: hooks get inherited descriptors until self.Settle has run")
 	t.Parallel()
 	needPID1(t)
 	runs := 30

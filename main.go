@@ -144,7 +144,6 @@ func misfit(p budget.Plan) error {
 
 // refuse prints the one line and the hint.
 func refuse(err error) int {
-	fmt.Fprintln(os.Stderr, "drainit:", err)
 	var hint string
 	var e *config.Error
 	var p hooks.Problems
@@ -157,11 +156,17 @@ func refuse(err error) int {
 	case errors.As(err, &s):
 		hint = s.Hint
 	}
+	text := "drainit: " + err.Error() + "\n"
 	if hint != "" {
-		fmt.Fprintln(os.Stderr, "drainit: hint:", hint)
+		text += "drainit: hint: " + hint + "\n"
 	}
+	say(text)
 	return failed
 }
+
+// say writes to standard error, past os.File, which would have the runtime end
+// the process when nobody reads.
+func say(text string) { _, _ = syscall.Write(2, []byte(text)) }
 
 // parts are what a run is wired of.
 type parts struct {
@@ -198,7 +203,8 @@ func world(job supervise.Job, p parts, adopt error) supervise.World {
 	w := supervise.World{
 		Next: p.relay.Next, Procs: p.table,
 		Recheck: func(h hooks.Hook) error { return hooks.Recheck(h, os.Geteuid()) },
-		Ready:   func() { background(p, adopt) },
+		Asked:   func() { asked(p) },
+		Ready:   func() { started(p, adopt) },
 		Log:     p.log, HookLine: p.journal.HookLine, Flush: p.journal.Close,
 		Env: syscall.Environ(), Dir: dir, Version: version,
 	}

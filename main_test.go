@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -28,6 +29,7 @@ type reachable struct{ *testing.M }
 
 func (m reachable) Run() int {
 	sealDescriptors()
+	takeDefaults()
 	if raceEnabled { // else every program sleeps for a second at its end
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
@@ -40,6 +42,17 @@ func (m reachable) Run() int {
 func sealDescriptors() {
 	for fd := 3; fd < 1024; fd++ {
 		syscall.CloseOnExec(fd)
+	}
+}
+
+// takeDefaults keeps from the programs that the tests were started with signals
+// ignored, as nohup and the background jobs of scripts are: the programs begin
+// with the default for what is subscribed to here.
+func takeDefaults() {
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
 	}
 }
 

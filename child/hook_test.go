@@ -80,7 +80,7 @@ func TestOutputOfManyHooks(t *testing.T) {
 	table := newOwner(t)
 	lines := make(chan string, 10000)
 	for i := range 8 {
-		s := shell("seq 100; seq 100 >&2")
+		s := shell("i=0; while [ $i -lt 100 ]; do i=$((i+1)); echo $i; echo $i >&2; done")
 		s.Session, s.Name, s.Output = true, strconv.Itoa(i), func(l string) { lines <- l }
 		table.Start(s, i)
 	}

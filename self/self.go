@@ -40,15 +40,26 @@ const processors = 2
 // of getrlimit(2)).
 const spareThreads = 4
 
-// Settle does all that can wait until the workload has been started. keepInput
-// leaves standard input alone, which is the terminal of an interactive
+// Seal keeps the descriptors that the init was started with, from 3 on, from
+// every process that is started from now on, and returns them. It is called when
+// the workload, which has them, has been started, and before any hook is.
+func Seal() []int {
+	held := inherited()
+	for _, fd := range held {
+		syscall.CloseOnExec(fd)
+	}
+	return held
+}
+
+// Settle does all that can wait until the workload has been started: held are
+// the descriptors that Seal returned. keepInput leaves standard input alone, which is the terminal of an interactive
 // workload. The variables that tune the Go runtime (GOGC, GOMEMLIMIT,
 // GOMAXPROCS) are meant for the workload, so each is overridden here.
-func Settle(keepInput bool) {
+func Settle(held []int, keepInput bool) {
 	runtime.GOMAXPROCS(processors)
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(memoryLimit)
-	letGo(keepInput)
+	letGo(held, keepInput)
 	trim()
 }
 
@@ -77,11 +88,10 @@ func Threads() {
 
 // letGo gives up the directory and the descriptors that the init was started
 // with: it would keep a file system busy, or a socket open that the workload
-// has closed. Everything that Go itself opens is close-on-exec, and nothing
-// that survived our own execve(2) is, so the two can be told apart.
-func letGo(keepInput bool) {
+// has closed.
+func letGo(held []int, keepInput bool) {
 	_ = os.Chdir("/")
-	for _, fd := range inherited() {
+	for _, fd := range held {
 		_ = syscall.Close(fd)
 	}
 	null, err := syscall.Open(os.DevNull, syscall.O_RDWR|syscall.O_CLOEXEC, 0)
@@ -99,6 +109,8 @@ func letGo(keepInput bool) {
 const fallbackFDs = 1024
 
 // inherited returns the descriptors from 3 on that are not close-on-exec.
+// Everything that Go itself opens is, and nothing that survived our own
+// execve(2) is, so the two can be told apart.
 func inherited() []int {
 	var all []int
 	keep := func(fd int) {

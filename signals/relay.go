@@ -22,6 +22,7 @@ type Relay struct {
 	c, child chan os.Signal
 	missed   chan syscall.Signal // the same, for Next
 	late     []os.Signal         // what Rest subscribes to
+	ignored  []os.Signal         // what Ignored subscribes to
 }
 
 // Open begins to take signals. It is called once, first thing, by the main
@@ -30,7 +31,7 @@ type Relay struct {
 //
 // Beside that the runtime is subscribed to them, for those that the kernel
 // gives to another thread. Signals that were ignored when the process was
-// started wait for Rest: subscribing to them installs a handler, which
+// started wait for Ignored: subscribing to them installs a handler, which
 // execve(2) would turn into the default action for the workload, where it is to
 // find them ignored as before (nohup).
 func Open() *Relay {
@@ -45,10 +46,12 @@ func Open() *Relay {
 	early := make([]os.Signal, 0, Max)
 	for sig := range Forwardable().each {
 		switch {
-		case signal.Ignored(sig) || !before.Has(sig):
-			r.late = append(r.late, sig)
-		default:
+		case signal.Ignored(sig) || inherited.Has(sig):
+			r.ignored = append(r.ignored, sig)
+		case before.Has(sig):
 			early = append(early, sig)
+		default:
+			r.late = append(r.late, sig)
 		}
 	}
 	signal.Notify(r.c, early...)
@@ -62,15 +65,18 @@ func Open() *Relay {
 
 // before are the signals that somebody may send to a process that has just
 // been started. Each subscription is a handshake between threads of some 20 us,
-// so the others, mostly real-time signals, wait until the workload runs. So do
-// CONT, TSTP, TTIN and TTOU: the runtime leaves them as they were inherited, but
-// signal.Ignored does not know of it.
+// so the others, mostly real-time signals, wait for Rest.
 const before = Set(1<<(syscall.SIGTERM-1) | 1<<(syscall.SIGINT-1) |
 	1<<(syscall.SIGHUP-1) | 1<<(syscall.SIGQUIT-1) | 1<<(syscall.SIGUSR1-1) |
 	1<<(syscall.SIGUSR2-1) | 1<<(syscall.SIGWINCH-1) | 1<<(syscall.SIGALRM-1))
 
-// Rest subscribes to the others. It is called once, when the workload has been
-// started or before anything else that takes time.
+// inherited are left by the runtime as the process was started with them, but
+// signal.Ignored does not know of it.
+const inherited = Set(1<<(syscall.SIGCONT-1) | 1<<(syscall.SIGTSTP-1) |
+	1<<(syscall.SIGTTIN-1) | 1<<(syscall.SIGTTOU-1))
+
+// Rest subscribes to what Open has left out. It is called once, when the
+// workload's start has been asked for, which goes on beside it.
 func (r *Relay) Rest() {
 	if len(r.late) > 0 {
 		signal.Notify(r.c, r.late...)
@@ -80,6 +86,15 @@ func (r *Relay) Rest() {
 	// subscription the runtime turns SIGPIPE on descriptors 1 and 2 into EPIPE
 	// (os/signal, "SIGPIPE"). What it delivers is dropped on the floor.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+}
+
+// Ignored subscribes to the signals that were ignored, once the workload has
+// been started with them.
+func (r *Relay) Ignored() {
+	if len(r.ignored) > 0 {
+		signal.Notify(r.c, r.ignored...)
+	}
+	r.ignored = nil
 }
 
 // each calls yield for each member in ascending order.

@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 	case "forward":
 		relay := Open()
 		relay.Rest()
+		relay.Ignored()
 		report(relay)
 	case "early":
 		report(Open())
@@ -51,6 +52,7 @@ func report(r *Relay) {
 func burst() {
 	relay := Open()
 	relay.Rest()
+	relay.Ignored()
 	// The kernel itself drops a CONT that waits when TSTP, TTIN or TTOU comes, and
 	// the other way round (signal(7)).
 	sent := Forwardable().Minus(Of(syscall.SIGCONT))
@@ -81,6 +83,8 @@ func ignored() {
 	relay := Open()
 	fmt.Println(childIgnores())
 	relay.Rest()
+	fmt.Println(childIgnores())
+	relay.Ignored()
 	report(relay)
 }
 
@@ -219,8 +223,10 @@ func TestIgnoredStaysIgnored(t *testing.T) {
 	if got := h.next(); got != kept.String() {
 		t.Errorf("before Open a child ignores %s, want %s", got, kept)
 	}
-	if got := h.next(); got != kept.String() {
-		t.Errorf("after Open a child ignores %s, want %s", got, kept)
+	for _, when := range []string{"Open", "Rest"} {
+		if got := h.next(); got != kept.String() {
+			t.Errorf("after %s a child ignores %s, want %s", when, got, kept)
+		}
 	}
 	if h.next() != "open" {
 		t.Fatal("not open")
@@ -234,7 +240,9 @@ func TestIgnoredStaysIgnored(t *testing.T) {
 func TestNothingElseIsIgnored(t *testing.T) {
 	h := start(t, "ignored", "")
 	before := h.next()
-	if after := h.next(); after != before {
-		t.Errorf("a child ignores %s before Open and %s after it", before, after)
+	for _, when := range []string{"Open", "Rest"} {
+		if after := h.next(); after != before {
+			t.Errorf("a child ignores %s before Open and %s after %s", before, after, when)
+		}
 	}
 }

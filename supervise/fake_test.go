@@ -71,7 +71,7 @@ func newFake(workload behaviour, phases ...behaviour) *fake {
 func (f *fake) world() World {
 	return World{
 		Next: f.next, Procs: f, Probe: f, Recheck: f.recheck,
-		Ready: func() { f.note("ready") }, Log: slog.New(f), HookLine: func([]slog.Attr, string) {},
+		Asked: func() {}, Ready: func() { f.note("ready") }, Log: slog.New(f), HookLine: func([]slog.Attr, string) {},
 		Flush: f.flush, Env: []string{"PATH=/bin"}, Dir: "/srv", Version: "v0",
 	}
 }

@@ -114,6 +114,7 @@ func (l *loop) begin() {
 		Foreground:  l.Terminal != nil,
 		DieWithInit: os.Getpid() != 1, // as PID 1 its death is everybody's
 	}, workloadTag)
+	l.Asked()
 }
 
 // start asks for a process; startAnswered takes in the answer.
@@ -181,6 +182,7 @@ func (l *loop) startAnswered(s child.Started) {
 		l.phaseStarted(s)
 	}
 	l.reap() // it may have ended before it was known
+	l.jobControl()
 }
 
 func (l *loop) workloadStarted(s child.Started) {

@@ -246,16 +246,19 @@ func fromTerminal(sig syscall.Signal) bool {
 	return sig == syscall.SIGTSTP || sig == syscall.SIGTTIN || sig == syscall.SIGTTOU
 }
 
-// resume: the shell has continued us, in the foreground (fg) or not (bg).
+// resume: the shell has continued us, in the foreground (fg) or not (bg). After
+// bg another fg finds the workload running: it only lacks the terminal.
 func (l *loop) resume() {
-	if l.Terminal == nil || !l.suspended || l.workload == nil {
+	if l.Terminal == nil || l.workload == nil || l.exit != nil {
 		return
 	}
-	l.suspended = false
 	if l.Terminal.Foreground() == syscall.Getpgrp() {
 		l.Terminal.Give(l.workload.PID)
 	}
-	_ = l.Procs.Signal(l.workload, syscall.SIGCONT, true)
+	if l.suspended {
+		_ = l.Procs.Signal(l.workload, syscall.SIGCONT, true)
+	}
+	l.suspended = false
 }
 
 // startStatus is the exit status for a command that could not be started.

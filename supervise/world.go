@@ -57,6 +57,9 @@ type World struct {
 	Suspend  func()      // stops the init itself until its shell continues it; nil as PID 1
 	Orphaned func() bool // no shell above could continue the init; nil: there is one
 	Recheck  func(hooks.Hook) error
+	// Asked is called once when the workload's start has been asked for. It may
+	// not block.
+	Asked func()
 	// Ready is called once when the workload has been started, for what can
 	// wait until then. It may not block.
 	Ready func()

@@ -15,7 +15,7 @@ func asked(p parts) {
 	if p.server != nil {
 		go p.server.Serve(context.Background())
 	}
-	p.relay.Rest()
+	go p.relay.Rest()
 }
 
 // started does what has waited for the workload: the signals that it was to

@@ -44,7 +44,7 @@ func (h *harness) fullRuns(l *limit, delay time.Duration, goal string) {
 		tallies[s.name] = &fullTally{}
 	}
 	for i := range h.plan.fullRuns {
-		for _, s := range rotated(subjects, i) {
+		for _, s := range shuffled(subjects, i) {
 			if h.givenUp(s) {
 				continue
 			}

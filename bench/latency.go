@@ -24,7 +24,7 @@ func measureLatency(h *harness) {
 	took := map[string][]float64{}
 	lost := map[string]int{}
 	for i := range h.plan.signals {
-		for _, s := range rotated(h.subjects, i) {
+		for _, s := range shuffled(h.subjects, i) {
 			r := runs[s.name]
 			if r == nil {
 				continue

@@ -47,7 +47,7 @@ func (h *harness) orphanStorm(burst int) {
 	}
 	nap(settle)
 	for i := range chunks {
-		for _, s := range rotated(subjects, i) {
+		for _, s := range shuffled(subjects, i) {
 			r := runs[s.name]
 			if r == nil {
 				continue

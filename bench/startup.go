@@ -20,7 +20,7 @@ func measureStartup(h *harness) {
 	start := map[string][]float64{}
 	exit := map[string][]float64{}
 	for i := range h.plan.rounds {
-		for _, s := range rotated(h.subjects, i) {
+		for _, s := range shuffled(h.subjects, i) {
 			if h.givenUp(s) {
 				continue
 			}

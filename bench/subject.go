@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -141,11 +142,13 @@ func inits(all []subject) []subject {
 	return out
 }
 
-// rotated gives round i another order, so that no subject always runs on the
-// heels of the same other one.
-func rotated(all []subject, i int) []subject {
-	k := i % len(all)
-	return append(append([]subject{}, all[k:]...), all[:k]...)
+// shuffled gives round i another order, the same in each run of the benchmark.
+// Who runs behind whom matters: a program finds what the one before it has left
+// in the caches and among the free pages.
+func shuffled(all []subject, i int) []subject {
+	out := append([]subject(nil), all...)
+	rand.New(rand.NewPCG(uint64(i), 0)).Shuffle(len(out), func(a, b int) { out[a], out[b] = out[b], out[a] })
+	return out
 }
 
 // freeAddr asks the kernel for a port that is free now. The listener that

@@ -54,13 +54,25 @@ func Open() *Relay {
 			r.late = append(r.late, sig)
 		}
 	}
-	signal.Notify(r.c, early...)
-	signal.Notify(r.child, syscall.SIGCHLD)
+	r.subscribe(early)
 	// TTOU too: the terminal sends it to a process in its background that
 	// writes to it or asks for its foreground, unless the thread blocks it.
 	block(r.set.With(syscall.SIGTTOU).With(syscall.SIGPIPE))
 	go r.collect()
 	return r
+}
+
+// subscribe asks the runtime for signals. Each is a handshake with a thread of
+// the runtime's; from this goroutine, which has a thread of its own, each would
+// also hand that over and back.
+func (r *Relay) subscribe(early []os.Signal) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		signal.Notify(r.child, syscall.SIGCHLD)
+		signal.Notify(r.c, early...)
+	}()
+	<-done
 }
 
 // before are the signals that somebody may send to a process that has just
@@ -76,12 +88,11 @@ const inherited = Set(1<<(syscall.SIGCONT-1) | 1<<(syscall.SIGTSTP-1) |
 	1<<(syscall.SIGTTIN-1) | 1<<(syscall.SIGTTOU-1))
 
 // Rest subscribes to what Open has left out. It is called once, when the
-// workload's start has been asked for, which goes on beside it.
+// workload's start has been asked for, by a goroutine of its own.
 func (r *Relay) Rest() {
 	if len(r.late) > 0 {
 		signal.Notify(r.c, r.late...)
 	}
-	r.late = nil
 	// A write of ours to a closed pipe must not end the process: with a
 	// subscription the runtime turns SIGPIPE on descriptors 1 and 2 into EPIPE
 	// (os/signal, "SIGPIPE"). What it delivers is dropped on the floor.

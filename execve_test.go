@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -87,16 +88,20 @@ func TestSlowExecve(t *testing.T) {
 // grace period.
 func TestHungExecve(t *testing.T) {
 	t.Parallel()
-	for _, what := range []string{"workload", "phase"} {
+	for _, what := range []string{"workload", "workload, one processor", "phase"} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
+			var env []string
+			if strings.HasSuffix(what, "one processor") { // as the workload's own setting, or on one CPU
+				env = quietEnv("GOMAXPROCS=1")
+			}
 			delay := patience
 			argv := []string{"drainit", "--grace-period", "2", "--headroom", "0", "--", "sleep", "600"}
 			if what == "phase" {
 				dir := hookDir(t, map[string]string{"10-slow": "#!/bin/sh\nsleep 1\n"})
 				argv = []string{"drainit", "--config-dir", dir, "--grace-period", "2", "--headroom", "0", "--", "sleep", "600"}
 			}
-			_, init := stracedChild(t, delay, what, argv)
+			_, init := stracedChild(t, delay, what, argv, env)
 			from := time.Now()
 			if err := syscall.Kill(init, syscall.SIGTERM); err != nil {
 				t.Fatal(err)
@@ -111,7 +116,7 @@ func TestHungExecve(t *testing.T) {
 
 // stracedChild attaches the delay once the init itself has been executed; for a
 // phase, once the workload has been, too.
-func stracedChild(t *testing.T, delay time.Duration, what string, argv []string) (*process, int) {
+func stracedChild(t *testing.T, delay time.Duration, what string, argv, env []string) (*process, int) {
 	t.Helper()
 	strace, err := exec.LookPath("strace")
 	if err != nil {
@@ -133,7 +138,7 @@ func stracedChild(t *testing.T, delay time.Duration, what string, argv []string)
 	}
 	// strace's when= counts the execve's of one process: the init's own is its
 	// first, so one that came before in that process is the shell's.
-	init := program{argv: append([]string{"sh", "-c", "read x < " + fifo + `; exec "$@"`, "sh"}, argv...)}.start(t)
+	init := program{argv: append([]string{"sh", "-c", "read x < " + fifo + `; exec "$@"`, "sh"}, argv...), env: env}.start(t)
 	options[6] = inject // every execve is slow but for ...
 	_ = os.Remove(trace)
 	options = append([]string{strace, "-f", "-o", trace, "-e", "trace=execve", "-P", mustLook(t, "sleep"), "-e", inject}, "-p", fmt.Sprint(init.pid))

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+	"time"
 
 	"drainit/budget"
 	"drainit/child"
@@ -20,6 +21,8 @@ import (
 	"drainit/self"
 	"drainit/signals"
 	"drainit/supervise"
+
+	"golang.org/x/sys/unix"
 )
 
 // failed is the exit status when the init itself refused or could not go on.
@@ -164,9 +167,20 @@ func refuse(err error) int {
 	return failed
 }
 
-// say writes to standard error, past os.File, which would have the runtime end
-// the process when nobody reads.
-func say(text string) { _, _ = syscall.Write(2, []byte(text)) }
+// say writes to standard error: past os.File, which would have the runtime end
+// the process when the reader is gone, and not for longer than sayMax where
+// nobody reads. What poll(2) calls writable takes PIPE_BUF bytes without waiting
+// (pipe(7)).
+func say(text string) {
+	const pipeBuf = 4096
+	fds := []unix.PollFd{{Fd: 2, Events: unix.POLLOUT}}
+	if n, err := unix.Poll(fds, int(sayMax.Milliseconds())); n > 0 || err != nil {
+		_, _ = syscall.Write(2, []byte(text[:min(len(text), pipeBuf)]))
+	}
+}
+
+// sayMax is how long a refusal may take to be told.
+const sayMax = 100 * time.Millisecond
 
 // parts are what a run is wired of.
 type parts struct {
@@ -184,8 +198,9 @@ type parts struct {
 // not keep the init.
 func supervised(job supervise.Job, p parts) (status int) {
 	defer recovered(&status)
+	self.Processors()
 	adopt := self.Adopt()
-	p.table.Answered = p.relay.Wake
+	p.table.Answered, p.table.Collect = p.relay.Wake, self.Collect
 	go p.table.Fork()
 	status, err := supervise.Run(job, world(job, p, adopt))
 	if err != nil {

@@ -32,7 +32,7 @@ func TestHookLeavesNothing(t *testing.T) {
 		t.Error("the hook is still seen")
 	}
 	eventually(t, "only the workload", func() bool {
-		table.Reap()
+		reap(table)
 		n, _ := table.Remains()
 		return n == 1
 	})
@@ -59,7 +59,7 @@ func TestSignalHookReachesAll(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	eventually(t, "only the workload", func() bool {
-		table.Reap()
+		reap(table)
 		n, _ := table.Remains()
 		return n == 1
 	})
@@ -88,9 +88,9 @@ func TestOutputOfManyHooks(t *testing.T) {
 	for started := 0; started < 8; started++ {
 		a := <-table.Started()
 		table.Register(a)
-		ended += len(table.Reap().Exits)
+		ended += len(reap(table).Exits)
 	}
-	eventually(t, "all ends", func() bool { ended += len(table.Reap().Exits); return ended == 8 })
+	eventually(t, "all ends", func() bool { ended += len(reap(table).Exits); return ended == 8 })
 	table.Drain(patience)
 	if n := len(lines); n != 1600 {
 		t.Errorf("%d lines, want 1600", n)
@@ -147,9 +147,9 @@ func TestMarkBehindLargeEnvironment(t *testing.T) {
 	s.Env = append(s.Env, "DRAINIT_HOOK=big")
 	hook := startOne(t, table, s)
 	awaitExit(t, table, hook)
-	table.Reap()
+	reap(table)
 	eventually(t, "only the workload", func() bool {
-		table.Reap()
+		reap(table)
 		n, _ := table.Remains()
 		return n == 1
 	})

@@ -3,6 +3,7 @@ package child
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -10,6 +11,39 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// onFirst takes what has to run on the process's first thread, as the init's
+// loop does.
+var onFirst = make(chan func())
+
+func TestMain(m *testing.M) {
+	if os.Getenv("CHILD_ACT") == "daemon" {
+		leaveDaemon()
+		return
+	}
+	if os.Getenv("CHILD_ISOLATED") == "" {
+		os.Exit(m.Run())
+	}
+	runtime.LockOSThread()
+	status := make(chan int)
+	go func() { status <- m.Run() }()
+	for {
+		select {
+		case f := <-onFirst:
+			f()
+		case code := <-status:
+			os.Exit(code)
+		}
+	}
+}
+
+// reap is Table.Reap on the first thread.
+func reap(t *Table) (r Reaped) {
+	done := make(chan struct{})
+	onFirst <- func() { r = t.Reap(); close(done) }
+	<-done
+	return r
+}
 
 // isolated runs the calling test again in a process of its own, and reports
 // whether this is that process: what waits for any child would steal from
@@ -86,7 +120,7 @@ func awaitExit(t *testing.T, table *Table, p *Proc) Exit {
 	t.Helper()
 	var found *Exit
 	eventually(t, "the end of "+p.Name, func() bool {
-		for _, e := range table.Reap().Exits {
+		for _, e := range reap(table).Exits {
 			if e.Proc == p {
 				found = &e
 			}
@@ -96,11 +130,8 @@ func awaitExit(t *testing.T, table *Table, p *Proc) Exit {
 	return *found
 }
 
-// TestMain plays a hook that leaves a daemon behind, where it is asked to.
-func TestMain(m *testing.M) {
-	if os.Getenv("CHILD_ACT") != "daemon" {
-		os.Exit(m.Run())
-	}
+// leaveDaemon plays a hook that leaves a daemon behind.
+func leaveDaemon() {
 	_ = os.Unsetenv("CHILD_ACT")
 	cmd := exec.Command("sleep", "605")
 	cmd.Env = syscall.Environ()

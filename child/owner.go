@@ -1,6 +1,9 @@
 package child
 
-import "os"
+import (
+	"os"
+	"time"
+)
 
 // Whose is a process? A hook's, when it belongs to the hook's session or
 // group, descends from it, or was executed with the hook's environment: a
@@ -27,8 +30,11 @@ const (
 )
 
 // look reads /proc and sorts it; false when it can't be read.
-func (t *Table) look() (ownership, bool) {
-	all, ok := t.proc.list()
+func (t *Table) look() (ownership, bool) { return t.lookFor(0) }
+
+// lookFor is look within a limit of time.
+func (t *Table) lookFor(limit time.Duration) (ownership, bool) {
+	all, ok := t.proc.list(limit)
 	if !ok {
 		return ownership{}, false
 	}

@@ -223,3 +223,15 @@ func TestMissingInterpreter(t *testing.T) {
 		t.Errorf("circle: %q", got)
 	}
 }
+
+// TestThreadsOutliveTheFirst: a process whose first thread has ended shows as a
+// zombie while others go on; it is alive.
+func TestThreadsOutliveTheFirst(t *testing.T) {
+	const rest = " 1 5 5 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 %s 0 100 0 0"
+	for threads, want := range map[string]byte{"0": 'Z', "1": 'Z', "3": 'S'} {
+		line := "7 (x) Z" + strings.Replace(rest, "%s", threads, 1)
+		if p, ok := parseStat([]byte(line)); !ok || p.state != want {
+			t.Errorf("%s threads: %c, want %c", threads, p.state, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // procFS reads /proc (proc(5)). It is optional: without it only the known
@@ -29,8 +30,10 @@ func (procFS) usable() bool {
 }
 
 // list returns all processes that can be seen but the zombies, which are
-// nobody's to signal. Those that end meanwhile are left out.
-func (f *procFS) list() ([]process, bool) {
+// nobody's to signal. Those that end meanwhile are left out, and so is what has
+// not been read when the limit is over; 0: there is none.
+func (f *procFS) list(limit time.Duration) ([]process, bool) {
+	began := time.Now()
 	if !f.usable() {
 		return nil, false
 	}
@@ -51,6 +54,9 @@ func (f *procFS) list() ([]process, bool) {
 		}
 		if p, ok := f.read(pid); ok {
 			all = append(all, p)
+		}
+		if limit > 0 && time.Since(began) > limit {
+			break
 		}
 	}
 	return all, true
@@ -75,6 +81,9 @@ func parseStat(line []byte) (process, bool) {
 	fields := bytes.Fields(line[end+1:])
 	if len(fields) < 4 || len(fields[0]) != 1 {
 		return process{}, false
+	}
+	if fields[0][0] == 'Z' && len(fields) > 17 && string(fields[17]) != "1" && string(fields[17]) != "0" {
+		fields[0] = []byte{'S'} // its first thread has ended, others have not
 	}
 	var n [3]int
 	for i := range n {

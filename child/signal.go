@@ -2,6 +2,7 @@ package child
 
 import (
 	"syscall"
+	"time"
 )
 
 // Signal sends sig to one process that was started here, or to its process
@@ -72,23 +73,50 @@ type Rest struct {
 // after the other), and CONT does nothing to a process that runs. group is the
 // workload's process group, for when /proc can't be read.
 func (t *Table) SignalRest(group int, sig syscall.Signal, resume bool) Rest {
-	o, ok := t.look()
-	if !ok {
-		return t.signalGroup(group, sig, resume)
+	rounds, limit := tellRounds, time.Duration(0)
+	if sig == syscall.SIGKILL { // sent again and again by the caller
+		rounds, limit = 1, killLook
 	}
 	r := Rest{Known: true}
-	o.each(theirs, func(q process) {
-		switch syscall.Kill(q.pid, sig) {
-		case nil:
-			r.Count++
-		case syscall.EPERM:
-			r.Denied++
+	told := make(map[int]bool)
+	for range rounds {
+		o, ok := t.lookFor(limit)
+		if !ok {
+			return t.signalGroup(group, sig, resume)
 		}
-		if resume {
-			_ = syscall.Kill(q.pid, syscall.SIGCONT)
+		before := len(told)
+		o.each(theirs, func(q process) {
+			if !told[q.pid] {
+				told[q.pid] = true
+				r.signal(q.pid, sig, resume)
+			}
+		})
+		if len(told) == before {
+			break
 		}
-	})
+	}
 	return r
+}
+
+// tellRounds is how often what is left is looked at, so that a process that was
+// forked during the first look is told too.
+const tellRounds = 2
+
+// killLook bounds one look for what is to be killed: with very many processes
+// the deadline must not pass over it.
+const killLook = 300 * time.Millisecond
+
+// signal signals one process and counts it.
+func (r *Rest) signal(pid int, sig syscall.Signal, resume bool) {
+	switch syscall.Kill(pid, sig) {
+	case nil:
+		r.Count++
+	case syscall.EPERM:
+		r.Denied++
+	}
+	if resume {
+		_ = syscall.Kill(pid, syscall.SIGCONT)
+	}
 }
 
 // signalGroup is all that can be done without /proc. The group's number can't

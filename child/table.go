@@ -57,6 +57,11 @@ type Table struct {
 	// an owner that waits for something else can be woken. Set before Fork runs.
 	Answered func()
 
+	// Collect is told whether the garbage collector may run: syscall.ForkExec
+	// keeps its processor until execve(2) is done, and a collector that wants to
+	// stop the world waits for it, with everything else. Set before the first Start.
+	Collect func(may bool)
+
 	self    int
 	procs   map[int]*Proc
 	pending int // starts that have not been answered
@@ -73,9 +78,10 @@ type request struct {
 	tag  int
 }
 
-// inFlight bounds the starts that are asked for and not yet answered. The
-// owner never blocks on one: it asks for few at a time.
-const inFlight = 64
+// inFlight bounds the starts that are asked for and not yet answered, so that
+// asking never blocks: each hook is asked for once at a time, and one whose
+// execve(2) hangs has all behind it wait.
+const inFlight = 4096
 
 // NewTable returns an empty table.
 func NewTable() *Table {
@@ -109,7 +115,9 @@ func (t *Table) Stop() { close(t.ask) }
 // Start asks for a process. The answer arrives on Started, and has to be given
 // to Register before the process exists for the table.
 func (t *Table) Start(s Spec, tag int) {
-	t.pending++
+	if t.pending++; t.pending == 1 && t.Collect != nil {
+		t.Collect(false)
+	}
 	t.hooks = t.hooks || s.Session
 	t.ask <- request{s, tag}
 }
@@ -120,7 +128,9 @@ func (t *Table) Started() <-chan Started { return t.started }
 // Register takes in an answer. The caller reaps afterwards: the process may
 // have ended before.
 func (t *Table) Register(s Started) {
-	t.pending--
+	if t.pending--; t.pending == 0 && t.Collect != nil {
+		t.Collect(true)
+	}
 	if s.Proc != nil {
 		t.procs[s.Proc.PID] = s.Proc
 	}
@@ -180,31 +190,36 @@ func (t *Table) Drain(limit time.Duration) {
 // behind is killed while the hook is still a zombie, so that the number of its
 // session can't have been taken by a stranger.
 func (t *Table) Reap() Reaped {
-	var r Reaped
+	r := Reaped{Left: t.pending > 0}
 	for pid, p := range t.procs {
-		if p.Hook && ended(pid) {
+		if p.Hook && !ended(pid) {
+			r.Left = true
+			continue
+		}
+		if p.Hook {
 			t.killSession(p)
 		}
+		t.take(pid, 0, &r)
 	}
-	if t.pending > 0 {
-		// A process that was just forked is not known by its number yet, and a
-		// fork whose execve(2) fails is waited for by syscall.ForkExec itself.
-		// Until that is settled only known numbers are waited for.
-		for pid := range t.procs {
-			t.take(pid, &r)
+	// Orphans become children of the process's first thread (the kernel's
+	// find_new_reaper), which is the one that calls this; what Fork starts are
+	// children of its thread. So a process that was just forked, one whose
+	// execve(2) fails, which syscall.ForkExec waits for itself, and a hook that
+	// ends in this moment are out of reach here (WNOTHREAD, wait(2)).
+	if syscall.Gettid() == t.self {
+		for t.take(-1, unix.WNOTHREAD, &r) {
 		}
-		r.Left = true
-		return r
-	}
-	for t.take(-1, &r) {
+	} else if t.pending == 0 { // should we ever not be on it
+		for t.take(-1, 0, &r) {
+		}
 	}
 	return r
 }
 
 // take waits for one process and reports whether there may be more.
-func (t *Table) take(pid int, r *Reaped) bool {
+func (t *Table) take(pid, options int, r *Reaped) bool {
 	var ws syscall.WaitStatus
-	got, err := syscall.Wait4(pid, &ws, syscall.WNOHANG, nil)
+	got, err := syscall.Wait4(pid, &ws, syscall.WNOHANG|options, nil)
 	switch {
 	case err == syscall.EINTR:
 		return true

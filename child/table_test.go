@@ -58,7 +58,7 @@ func TestEveryStatusArrives(t *testing.T) {
 		case <-end:
 			t.Fatalf("%d of %d ends", got, total)
 		}
-		for _, e := range table.Reap().Exits {
+		for _, e := range reap(table).Exits {
 			tag, want := tags[e.Proc], 137
 			if tag%4 != 1 {
 				want = tag % 256
@@ -69,7 +69,7 @@ func TestEveryStatusArrives(t *testing.T) {
 			got++
 		}
 	}
-	eventually(t, "nothing left", func() bool { return !table.Reap().Left })
+	eventually(t, "nothing left", func() bool { return !reap(table).Left })
 	if n := table.Orphans(); n == 0 || n > 2*total {
 		t.Errorf("%d orphans", n)
 	}
@@ -85,12 +85,12 @@ func TestReapDuringFork(t *testing.T) {
 	table.Start(shell("exit 7"), 1)
 	a := <-table.Started() // forked, perhaps ended, and not registered
 	time.Sleep(20 * time.Millisecond)
-	r := table.Reap()
+	r := reap(table)
 	if len(r.Exits) > 0 || !r.Left || r.Orphans > 0 {
 		t.Errorf("before it is known: %+v", r)
 	}
 	table.Register(a)
-	r = table.Reap()
+	r = reap(table)
 	if len(r.Exits) != 1 || r.Exits[0].Status != 7 || r.Left {
 		t.Errorf("afterwards: %+v", r)
 	}
@@ -102,13 +102,13 @@ func TestLeft(t *testing.T) {
 		return
 	}
 	table := newOwner(t)
-	if table.Reap().Left {
+	if reap(table).Left {
 		t.Error("left before anything was started")
 	}
 	p := startOne(t, table, shell("sleep 600 & exit 3"))
 	var e Exit
 	eventually(t, "the shell's end", func() bool {
-		r := table.Reap()
+		r := reap(table)
 		if len(r.Exits) == 1 {
 			e = r.Exits[0]
 			if !r.Left {
@@ -126,7 +126,7 @@ func TestLeft(t *testing.T) {
 	if r := table.SignalRest(p.PID, syscall.SIGTERM, true); r.Count != 1 || !r.Known {
 		t.Errorf("%+v", r)
 	}
-	eventually(t, "nothing left", func() bool { return !table.Reap().Left })
+	eventually(t, "nothing left", func() bool { return !reap(table).Left })
 }
 
 // TestStopped reads the state of a child, and the signal, out of siginfo_t, and
@@ -146,7 +146,7 @@ func TestStopped(t *testing.T) {
 		if got, stopped := table.Stopped(p); !stopped || got != sig {
 			t.Errorf("asked again: %v, %v", got, stopped)
 		}
-		if r := table.Reap(); len(r.Exits) > 0 {
+		if r := reap(table); len(r.Exits) > 0 {
 			t.Errorf("%+v", r)
 		}
 		_ = table.Signal(p, syscall.SIGCONT, false)
@@ -211,7 +211,7 @@ func TestStartErrors(t *testing.T) {
 			t.Errorf("%.20q: %+v", c.spec.Argv, a.Err)
 		}
 	}
-	if table.Reap().Left {
+	if reap(table).Left {
 		t.Error("something is left")
 	}
 }

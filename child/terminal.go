@@ -20,7 +20,7 @@ type Terminal struct {
 // for anything odd (ENOTTY, ENXIO, EIO): nothing touches terminals then.
 func OpenTerminal() *Terminal {
 	group, err := unix.IoctlGetInt(0, unix.TIOCGPGRP)
-	if err != nil || group != unix.Getpgrp() {
+	if err != nil || group <= 0 || group != unix.Getpgrp() {
 		return nil
 	}
 	return &Terminal{group: group, lent: true} // it is started in the foreground

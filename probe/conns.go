@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"net"
 	"sync"
+	"syscall"
 )
 
 // maxConns is how many connections are open at a time. Beyond it the oldest
@@ -11,9 +12,23 @@ import (
 // is the silent one, and no number of silent clients keeps a probe from its answer.
 const maxConns = 256
 
+// maxShare is the part of the descriptors that may be open that connections may
+// take: hooks' pipes and /proc need some too, and a client must not cost them.
+const maxShare = 4
+
+// limit is maxConns, or less where the process may not open many files.
+func limit() int {
+	var r syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r) != nil {
+		return maxConns
+	}
+	return max(min(maxConns, int(min(r.Cur, 1<<20))/maxShare), 1)
+}
+
 // conns knows the open connections, oldest first. The zero value is empty.
 type conns struct {
 	mu     sync.Mutex
+	most   int       // 0: not asked yet
 	open   list.List // of *conn
 	closed bool
 	served sync.WaitGroup // added to by the accepting goroutine alone
@@ -38,7 +53,10 @@ func (cs *conns) add(accepted net.Conn) *conn {
 		_ = accepted.Close()
 		return nil
 	}
-	full := cs.open.Len() >= maxConns
+	if cs.most == 0 {
+		cs.most = limit()
+	}
+	full := cs.open.Len() >= cs.most
 	cs.served.Add(1)
 	c.place = cs.open.PushBack(c)
 	cs.mu.Unlock()

@@ -26,6 +26,8 @@ func Adopt() error {
 
 // memoryLimit is what makes the collector run. It is off otherwise: by default
 // it wakes an idle process every two minutes, and the init's heap hardly grows.
+// The variables that tune the runtime (GOGC, GOMEMLIMIT, GOMAXPROCS) are meant
+// for the workload, so each is overridden.
 const memoryLimit = 10 << 20
 
 // processors: two at the least. syscall.ForkExec keeps its processor until
@@ -39,6 +41,26 @@ const processors = 2
 // one more would end the init (the pids controller of cgroups(7), RLIMIT_NPROC
 // of getrlimit(2)).
 const spareThreads = 4
+
+// Processors sees to the second processor before the first fork needs it.
+func Processors() { runtime.GOMAXPROCS(processors) }
+
+// collecting is the memory limit while the collector is kept from running: far
+// off, but not endless, since a start may never be answered.
+const collecting = 128 << 20
+
+// Collect lets the collector run, or keeps it from it and waits until one that
+// runs has ended. syscall.ForkExec keeps its processor until execve(2) is done,
+// and a collector that wants to stop the world would wait for it, with
+// everything else.
+func Collect(may bool) {
+	if may {
+		debug.SetMemoryLimit(memoryLimit)
+		return
+	}
+	debug.SetMemoryLimit(collecting)
+	debug.SetGCPercent(-1) // waits for the end of a running cycle
+}
 
 // Seal keeps the descriptors that the init was started with, from 3 on, from
 // every process that is started from now on, and returns them. It is called when
@@ -56,9 +78,6 @@ func Seal() []int {
 // workload. The variables that tune the Go runtime (GOGC, GOMEMLIMIT,
 // GOMAXPROCS) are meant for the workload, so each is overridden here.
 func Settle(held []int, keepInput bool) {
-	runtime.GOMAXPROCS(processors)
-	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(memoryLimit)
 	letGo(held, keepInput)
 	trim()
 }

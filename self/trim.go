@@ -2,6 +2,7 @@ package self
 
 import (
 	"bytes"
+	"encoding/binary"
 	"os"
 	"strconv"
 	"syscall"
@@ -19,6 +20,9 @@ func trim() {
 		return
 	}
 	for from, size := range programPages(maps) {
+		if !clean(from, size) {
+			continue
+		}
 		_, _, _ = syscall.RawSyscall(syscall.SYS_MADVISE, from, size, syscall.MADV_DONTNEED)
 	}
 }
@@ -43,6 +47,32 @@ func programPages(maps []byte) map[uintptr]uintptr {
 		}
 	}
 	return found
+}
+
+// clean tells that no page of a mapping differs from the file. In a position
+// independent program (-buildmode=pie) the loader has written the relocations
+// into what is read-only afterwards (RELRO), and a debugger its breakpoints
+// into the text: those pages are private copies, and their contents would be
+// lost. /proc/self/pagemap: bit 63 present, bit 62 swapped, bit 61 a page of a file.
+func clean(from, size uintptr) bool {
+	f, err := os.Open("/proc/self/pagemap")
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	page := uintptr(os.Getpagesize())
+	entries := make([]byte, size/page*8)
+	if n, err := f.ReadAt(entries, int64(from/page*8)); err != nil || n != len(entries) {
+		return false
+	}
+	for ; len(entries) > 0; entries = entries[8:] {
+		switch binary.NativeEndian.Uint64(entries) >> 61 {
+		case 0, 5: // not there, or a page of the file
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // marker lies in the read-only data of the program file.

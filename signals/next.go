@@ -20,10 +20,11 @@ import (
 // what arrives that way comes out of here all the same.
 func (r *Relay) Next(until time.Time) (syscall.Signal, bool) {
 	for {
-		select {
-		case s := <-r.missed:
-			return s, true
-		default:
+		if all := Set(r.missed.Load()); all != 0 {
+			sig := all.after(r.given)
+			r.missed.And(^uint64(Of(sig)))
+			r.given = sig
+			return sig, true
 		}
 		sig, err := r.wait(until)
 		switch err {
@@ -70,7 +71,7 @@ func (r *Relay) collect() {
 		select {
 		case s := <-r.c:
 			if sig, ok := s.(syscall.Signal); ok {
-				r.missed <- sig
+				r.missed.Or(uint64(Of(sig)))
 			}
 		case <-r.child:
 		}

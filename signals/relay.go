@@ -1,9 +1,11 @@
 package signals
 
 import (
+	"math/bits"
 	"os"
 	"os/signal"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -20,9 +22,10 @@ type Relay struct {
 	// c and child have what came through the runtime's handlers. c has room
 	// for one of each number, which is the most that the runtime holds back.
 	c, child chan os.Signal
-	missed   chan syscall.Signal // the same, for Next
-	late     []os.Signal         // what Rest subscribes to
-	ignored  []os.Signal         // what Ignored subscribes to
+	missed   atomic.Uint64  // a Set: the same, for Next
+	given    syscall.Signal // the last that Next took out of it
+	late     []os.Signal    // what Rest subscribes to
+	ignored  []os.Signal    // what Ignored subscribes to
 }
 
 // Open begins to take signals. It is called once, first thing, by the main
@@ -41,7 +44,6 @@ func Open() *Relay {
 		thread: syscall.Gettid(),
 		c:      make(chan os.Signal, Max),
 		child:  make(chan os.Signal, 1),
-		missed: make(chan syscall.Signal, Max),
 	}
 	early := make([]os.Signal, 0, Max)
 	for sig := range Forwardable().each {
@@ -115,4 +117,13 @@ func (s Set) each(yield func(syscall.Signal) bool) {
 			return
 		}
 	}
+}
+
+// after returns the first member behind sig, counted in a circle: one that
+// somebody sends without end hides none.
+func (s Set) after(sig syscall.Signal) syscall.Signal {
+	if later := s &^ (1<<sig - 1); later != 0 {
+		s = later
+	}
+	return syscall.Signal(bits.TrailingZeros64(uint64(s)) + 1)
 }

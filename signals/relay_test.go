@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 		report(Open())
 	case "burst":
 		burst()
+	case "flood":
+		flood()
 	case "ignored":
 		ignored()
 	}
@@ -245,4 +247,33 @@ func TestNothingElseIsIgnored(t *testing.T) {
 			t.Errorf("a child ignores %s before Open and %s after %s", before, after, when)
 		}
 	}
+}
+
+// A signal that somebody repeats while the loop is busy costs no other one.
+func TestFloodHidesNone(t *testing.T) {
+	if got := start(t, "flood", "").next(); got != "TERM" {
+		t.Error(got)
+	}
+}
+
+// flood is busy while USR1 comes 300 times, and TERM once, and then takes what
+// there is.
+func flood() {
+	relay := Open()
+	relay.Rest()
+	for i := range 301 {
+		sig := syscall.SIGUSR1
+		if i == 300 {
+			sig = syscall.SIGTERM
+		}
+		_ = syscall.Kill(os.Getpid(), sig)
+		time.Sleep(500 * time.Microsecond) // so that each is delivered
+	}
+	for range 300 {
+		if sig, ok := relay.Next(time.Now().Add(20 * time.Second)); !ok || sig == syscall.SIGTERM {
+			fmt.Println(Name(sig))
+			return
+		}
+	}
+	fmt.Println("USR1 alone")
 }

@@ -40,7 +40,7 @@ const processors = 2
 // used up the process limit of its container, the runtime's attempt to start
 // one more would end the init (the pids controller of cgroups(7), RLIMIT_NPROC
 // of getrlimit(2)).
-const spareThreads = 4
+const spareThreads = 8
 
 // Processors sees to the second processor before the first fork needs it.
 func Processors() { runtime.GOMAXPROCS(processors) }

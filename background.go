@@ -44,5 +44,5 @@ func recovered(status *int) {
 	}
 	stack := make([]byte, 64<<10)
 	stack = stack[:runtime.Stack(stack, false)]
-	say(fmt.Sprintf("drainit: internal fault: %v\n%s", fault, stack))
+	self.Say(fmt.Sprintf("drainit: internal fault: %v\n%s", fault, stack))
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
-	"time"
 
 	"drainit/budget"
 	"drainit/child"
@@ -21,8 +20,6 @@ import (
 	"drainit/self"
 	"drainit/signals"
 	"drainit/supervise"
-
-	"golang.org/x/sys/unix"
 )
 
 // failed is the exit status when the init itself refused or could not go on.
@@ -163,24 +160,9 @@ func refuse(err error) int {
 	if hint != "" {
 		text += "drainit: hint: " + hint + "\n"
 	}
-	say(text)
+	self.Say(text)
 	return failed
 }
-
-// say writes to standard error: past os.File, which would have the runtime end
-// the process when the reader is gone, and not for longer than sayMax where
-// nobody reads. What poll(2) calls writable takes PIPE_BUF bytes without waiting
-// (pipe(7)).
-func say(text string) {
-	const pipeBuf = 4096
-	fds := []unix.PollFd{{Fd: 2, Events: unix.POLLOUT}}
-	if n, err := unix.Poll(fds, int(sayMax.Milliseconds())); n > 0 || err != nil {
-		_, _ = syscall.Write(2, []byte(text[:min(len(text), pipeBuf)]))
-	}
-}
-
-// sayMax is how long a refusal may take to be told.
-const sayMax = 100 * time.Millisecond
 
 // parts are what a run is wired of.
 type parts struct {

@@ -74,9 +74,8 @@ func Seal() []int {
 }
 
 // Settle does all that can wait until the workload has been started: held are
-// the descriptors that Seal returned. keepInput leaves standard input alone, which is the terminal of an interactive
-// workload. The variables that tune the Go runtime (GOGC, GOMEMLIMIT,
-// GOMAXPROCS) are meant for the workload, so each is overridden here.
+// the descriptors that Seal returned. keepInput leaves standard input alone,
+// which is the terminal of an interactive workload.
 func Settle(held []int, keepInput bool) {
 	letGo(held, keepInput)
 	trim()

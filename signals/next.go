@@ -37,16 +37,17 @@ func (r *Relay) Next(until time.Time) (syscall.Signal, bool) {
 	}
 }
 
-// wait takes one signal. The kernel has the lowest number first, so one that
-// somebody sends without end would hide those behind it: after each the others
-// are asked once.
+// wait takes one signal. The kernel has the lowest number first, so those that
+// somebody sends without end would hide the ones behind them: the ones behind
+// the last that was taken are asked first, in a circle.
 func (r *Relay) wait(until time.Time) (syscall.Signal, syscall.Errno) {
 	if r.last != 0 {
-		others := r.set.Minus(Of(r.last))
-		if sig, err := timedWait(others, &syscall.Timespec{}); err == 0 {
+		behind := r.set &^ (1<<r.last - 1)
+		if sig, err := timedWait(behind, &syscall.Timespec{}); err == 0 {
 			r.last = sig
 			return sig, 0
 		}
+		r.last = 0
 	}
 	var timeout *syscall.Timespec
 	if !until.IsZero() {
@@ -54,7 +55,9 @@ func (r *Relay) wait(until time.Time) (syscall.Signal, syscall.Errno) {
 		timeout = &t
 	}
 	sig, err := timedWait(r.set, timeout)
-	r.last = sig
+	if err == 0 {
+		r.last = sig
+	}
 	return sig, err
 }
 

@@ -19,8 +19,8 @@ type Relay struct {
 	thread int
 	last   syscall.Signal // what Next returned last
 
-	// c and child have what came through the runtime's handlers. c has room
-	// for one of each number, which is the most that the runtime holds back.
+	// c and child have what came through the runtime's handlers; collect keeps
+	// them empty.
 	c, child chan os.Signal
 	missed   atomic.Uint64  // a Set: the same, for Next
 	given    syscall.Signal // the last that Next took out of it

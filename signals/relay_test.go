@@ -32,6 +32,8 @@ func TestMain(m *testing.M) {
 		burst()
 	case "flood":
 		flood()
+	case "two":
+		two()
 	case "ignored":
 		ignored()
 	}
@@ -276,4 +278,27 @@ func flood() {
 		}
 	}
 	fmt.Println("USR1 alone")
+}
+
+// Nor do two that are always there, both of them before it in the kernel's order.
+func TestTwoHideNone(t *testing.T) {
+	if got := start(t, "two", "").next(); got != "TERM" {
+		t.Error(got)
+	}
+}
+
+// two sends USR1 and USR2 to the thread that waits before each wait.
+func two() {
+	relay := Open()
+	send := func(sig syscall.Signal) { _ = syscall.Tgkill(os.Getpid(), syscall.Gettid(), sig) }
+	send(syscall.SIGTERM)
+	for range 10 {
+		send(syscall.SIGUSR1)
+		send(syscall.SIGUSR2)
+		if sig, ok := relay.Next(time.Now().Add(20 * time.Second)); !ok || sig == syscall.SIGTERM {
+			fmt.Println(Name(sig))
+			return
+		}
+	}
+	fmt.Println("USR1 and USR2 alone")
 }

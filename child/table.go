@@ -9,6 +9,7 @@
 package child
 
 import (
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -102,7 +103,7 @@ func (t *Table) Fork() {
 	runtime.LockOSThread()
 	restMask()
 	for r := range t.ask {
-		t.started <- t.start(r)
+		t.started <- t.answer(r)
 		if t.Answered != nil {
 			t.Answered()
 		}
@@ -135,6 +136,19 @@ func (t *Table) Register(s Started) {
 		t.procs[s.Proc.PID] = s.Proc
 	}
 }
+
+// answer is start, whose faults cost the process that was to be started and not
+// the init.
+func (t *Table) answer(r request) (s Started) {
+	defer func() {
+		if recover() != nil {
+			s = Started{Err: errFault, Tag: r.tag}
+		}
+	}()
+	return t.start(r)
+}
+
+var errFault = errors.New("internal fault")
 
 // start runs on the forking thread.
 func (t *Table) start(r request) Started {

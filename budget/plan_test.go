@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -102,7 +103,7 @@ func TestMake(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := Make(c.in)
 			var sum time.Duration
-			for i, f := range p.Figures() {
+			for i, f := range without(p.Figures(), "companions", "waves", "linger") {
 				if f.D != c.want[i] {
 					t.Errorf("%s = %v, want %v", f.Name, f.D, c.want[i])
 				}
@@ -118,8 +119,60 @@ func TestMake(t *testing.T) {
 	}
 }
 
+// without leaves figures out, which must be 0.
+func without(all []Figure, names ...string) []Figure {
+	return slices.DeleteFunc(all, func(f Figure) bool { return slices.Contains(names, f.Name) && f.D == 0 })
+}
+
+// stops has hooks of all kinds, and nothing set but what is said.
+func stops(grace time.Duration, phases, companions, waves int) Input {
+	in := nobody(grace, 5*sec, phases)
+	in.StepTimeout, in.Companions, in.Waves = fallback(DefaultStepTimeout), companions, waves
+	return in
+}
+
+// TestMakeStops: what the companions and the steps add, and how it gives way.
+func TestMakeStops(t *testing.T) {
+	for _, c := range []struct {
+		name                          string
+		in                            Input
+		phases, gate, companions, all time.Duration // all: of the waves together
+		announce, linger, shortfall   time.Duration
+	}{
+		{"room for all", stops(90*sec, 1, 2, 3), 10 * sec, 32 * sec, 10 * sec, 30 * sec, 5 * sec, 0, 0},
+		{"many companions count once", stops(90*sec, 0, 9, 0), 0, 73 * sec, 10 * sec, 0, 5 * sec, 0, 0},
+		{"they give way to the gate's wish", stops(25*sec, 0, 1, 0), 0, 10 * sec, 8 * sec, 0, 5 * sec, 0, 0},
+		{"each kind keeps a quarter", with(stops(20*sec, 1, 0, 2), func(in *Input) { in.Announce.D = 0 }),
+			4250 * ms, 8500 * ms, 0, 4250 * ms, 0, 0, 0},
+		{"a set one stays", with(stops(30*sec, 1, 1, 0), func(in *Input) { in.StepTimeout = set(8 * sec) }),
+			4 * sec, 10 * sec, 8 * sec, 0, 5 * sec, 0, 0},
+		{"four steps of 10 s, grace 30 s", with(stops(30*sec, 0, 0, 4), func(in *Input) { in.StepTimeout = set(10 * sec) }),
+			0, Floor, 0, 40 * sec, 0, 0, 11200 * ms},
+		{"the floor is each one's", with(stops(30*sec, 0, 1, 2), func(in *Input) { in.DrainTimeout = set(40 * sec) }),
+			0, 40 * sec, Floor, 2 * Floor, 0, 0, 12300 * ms},
+		{"a linger is part of it", with(stops(30*sec, 0, 0, 0), func(in *Input) { in.Linger = set(3 * sec) }),
+			0, 20 * sec, 0, 0, 5 * sec, 3 * sec, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := Make(c.in)
+			near := func(name string, got, want time.Duration) {
+				if got < want-10 || got > want+10 { // nanoseconds that a division leaves
+					t.Errorf("%s: %v, want %v", name, got, want)
+				}
+			}
+			near("phases", p.Phases, c.phases)
+			near("gate", p.Gate, c.gate)
+			near("companions", p.Companions, c.companions)
+			near("waves", p.waves(p.WaveCount), c.all)
+			near("announce", p.Announce, c.announce)
+			near("linger", p.Linger, c.linger)
+			near("shortfall", p.Shortfall(), c.shortfall)
+		})
+	}
+}
+
 func TestFigureNames(t *testing.T) {
-	want := []string{"prestop", "announce", "phases", "unwind", "drain_timeout", "kill", "headroom"}
+	want := []string{"prestop", "announce", "phases", "unwind", "drain_timeout", "kill", "companions", "waves", "linger", "headroom"}
 	for i, f := range (Plan{}).Figures() {
 		if f.Name != want[i] {
 			t.Errorf("figure %d is %s, want %s", i, f.Name, want[i])
@@ -152,6 +205,21 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
+// TestPrestopDeadline: the grace period counts from the start of the drain that a
+// preStop hook began.
+func TestPrestopDeadline(t *testing.T) {
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	p := Make(with(all(20*sec), func(in *Input) { in.Headroom = set(0) }))
+	for stop, want := range map[time.Duration]time.Duration{
+		9 * sec: 20 * sec, 19 * sec: 20 * sec, 19500 * ms: 20500 * ms, 30 * sec: 31 * sec,
+	} {
+		at, ok := p.PrestopDeadline(began, began.Add(stop))
+		if !ok || at.Sub(began) != want {
+			t.Errorf("a stop after %v: %v, %v, want %v", stop, at.Sub(began), ok, want)
+		}
+	}
+}
+
 func TestGateEndless(t *testing.T) {
 	for _, c := range []struct {
 		grace, timeout, want bool
@@ -160,5 +228,18 @@ func TestGateEndless(t *testing.T) {
 		if p.GateEndless() != c.want {
 			t.Errorf("grace set %v, timeout set %v: %v", c.grace, c.timeout, p.GateEndless())
 		}
+	}
+	p := Make(stops(30*sec, 0, 1, 0))
+	if p.GateEndless() {
+		t.Error("a companion must be stopped afterwards")
+	}
+	if got := p.AssumedGateWindow(24 * sec); got != 24*sec-p.Cancel-p.Companions {
+		t.Errorf("window %v", got)
+	}
+	if got := p.AssumedGateWindow(sec); got != GateWish {
+		t.Errorf("window %v", got)
+	}
+	if p := Make(stops(0, 0, 1, 1)); !p.GateEndless() {
+		t.Error("there is no grace period to save anything from")
 	}
 }

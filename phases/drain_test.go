@@ -7,7 +7,7 @@ import (
 	"drainit/budget"
 )
 
-// The cases of conformance.md, C and D, as far as the machine decides them.
+// The phases, and the plan, in a shutdown.
 
 // starts returns what each started phase was allowed.
 func (r *rig) starts() []time.Duration {
@@ -25,13 +25,14 @@ func (r *rig) results() []Result {
 	all := make([]Result, len(r.m.cfg.Phases))
 	for _, e := range r.all {
 		if e.Kind == PhaseDone {
-			all[e.Phase] = e.Result
+			all[e.Hook] = e.Result
 		}
 	}
 	return all
 }
 
-// 25, 26, 29, 33 and what a phase declares for itself.
+// What a phase is told that it may take: what is left of the budget, or less where it
+// declares that.
 func TestAllowed(t *testing.T) {
 	for name, c := range map[string]struct {
 		budget time.Duration
@@ -40,14 +41,14 @@ func TestAllowed(t *testing.T) {
 		want   []time.Duration // each is told
 		skip   []bool
 	}{
-		"25": {5 * sec, []Phase{{"a", 2 * sec}, {"b", 0}}, []time.Duration{2*sec - 1, 0},
+		"a maximum of its own, then the rest": {5 * sec, []Phase{{"a", 2 * sec}, {"b", 0}}, []time.Duration{2*sec - 1, 0},
 			[]time.Duration{2 * sec, 3*sec + 1}, []bool{false, false}},
-		"26":                  {sec, []Phase{{"a", 5 * sec}}, []time.Duration{0}, []time.Duration{sec}, []bool{false}},
-		"29, 99 ms":           {sec, named("a", "b"), []time.Duration{901 * ms, 0}, []time.Duration{sec}, []bool{false, true}},
-		"29, 100 ms":          {sec, named("a", "b"), []time.Duration{900 * ms, 0}, []time.Duration{sec, 100 * ms}, []bool{false, false}},
-		"33":                  {0, named("a", "b"), nil, nil, []bool{true, true}},
-		"a maximum of 50 ms":  {sec, []Phase{{"a", 50 * ms}}, []time.Duration{0}, []time.Duration{50 * ms}, []bool{false}},
-		"a maximum, too late": {99 * ms, []Phase{{"a", 50 * ms}}, nil, nil, []bool{true}},
+		"a maximum beyond the budget": {sec, []Phase{{"a", 5 * sec}}, []time.Duration{0}, []time.Duration{sec}, []bool{false}},
+		"99 ms are left":              {sec, named("a", "b"), []time.Duration{901 * ms, 0}, []time.Duration{sec}, []bool{false, true}},
+		"100 ms are left":             {sec, named("a", "b"), []time.Duration{900 * ms, 0}, []time.Duration{sec, 100 * ms}, []bool{false, false}},
+		"no budget":                   {0, named("a", "b"), nil, nil, []bool{true, true}},
+		"a maximum of 50 ms":          {sec, []Phase{{"a", 50 * ms}}, []time.Duration{0}, []time.Duration{50 * ms}, []bool{false}},
+		"a maximum, too late":         {99 * ms, []Phase{{"a", 50 * ms}}, nil, nil, []bool{true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := roomy()
@@ -80,7 +81,7 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
-// 27, 28, 39: a phase that overruns is told at that instant and killed a second
+// A phase that overruns is told at that instant and killed a second
 // later; the second comes out of the budget but for the last phase.
 func TestOverrun(t *testing.T) {
 	in := roomy()
@@ -107,7 +108,7 @@ func TestOverrunEatsBudget(t *testing.T) {
 	}
 }
 
-// 32: without a phase only the announce delay is taken.
+// Without a phase only the announce delay is taken.
 func TestNoPhase(t *testing.T) {
 	r := running(t, config(roomy()))
 	r.do(sigTERM)
@@ -143,7 +144,7 @@ func TestLateWord(t *testing.T) {
 	}
 }
 
-// 46: an assumed grace period kills nobody, and says when it is over.
+// An assumed grace period kills nobody, and says when it is over.
 func TestAssumedKillsNobody(t *testing.T) {
 	r := running(t, config(assumed()))
 	r.do(sigTERM)
@@ -173,7 +174,7 @@ func TestTimeoutUnderAssumed(t *testing.T) {
 		"15.01s enter end", "15.01s exit 137")
 }
 
-// 201, less the steps: what does not fit still leaves the workload its half, and
+// What does not fit still leaves the workload its half, and
 // the exit comes before the hard deadline.
 func TestHalfIsLeft(t *testing.T) {
 	in := roomy()

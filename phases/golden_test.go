@@ -13,57 +13,17 @@ var update = flag.Bool("update", false, "rewrite the golden file")
 
 const golden = "testdata/transitions.golden"
 
-// situation is a point of the container's life and how it is reached.
-type situation struct {
-	name   string
-	stage  Stage
-	config Config
-	reach  func(*rig)
-}
+// preface stands above the table.
+const preface = `What the machine does: situation, event => next stage, effects. An event that a
+situation does not list does nothing there.
+
+Two phases, announce 5s, drain budget 10s, drain timeout 20s, grace 60s, unless it
+says otherwise. Where there are steps: step 1, then steps 2 and 3 together, and two
+companions; step timeout 10s, grace 90s.
+`
 
 // beyond is longer than the time in which two INTs count as one.
 const beyond = debounce + 100*time.Millisecond
-
-func situations() []situation {
-	full := config(roomy(), named("one", "two")...)
-	loose := config(assumed())
-	short := roomy()
-	short.DrainTimeout = set(2 * sec)
-	hasty := config(short, named("one", "two")...)
-	play := func(steps ...any) func(*rig) {
-		return func(r *rig) {
-			for _, s := range steps {
-				switch s := s.(type) {
-				case Event:
-					r.do(s)
-				case time.Duration:
-					r.pass(s)
-				}
-			}
-		}
-	}
-	return []situation{
-		{"starting", Starting, full, play()},
-		{"starting, TERM has come", Starting, full, play(sigTERM)},
-		{"running", Running, full, play(started)},
-		{"announce", Announce, full, play(started, sigTERM)},
-		{"phases: phase 1 runs, the workload runs", Phases, full, play(started, sigTERM, 5*sec)},
-		{"phases: phase 1 runs, the workload has ended", Phases, full, play(started, sigTERM, exitSome)},
-		{"phases: phase 1 runs, the workload is gone", Phases, full, play(started, sigTERM, exitLast)},
-		{"phases: phase 2 was told to stop, the workload runs", Phases, full, play(started, sigTERM, 5*sec, phaseEnds(0, true), 10*sec)},
-		{"phases: phase 1 was interrupted, the workload has ended", Phases, full, play(started, sigTERM, exitSome, beyond, sigINT)},
-		{"phases: phase 1 was interrupted, the workload is gone", Phases, full, play(started, sigTERM, exitLast, beyond, sigINT)},
-		{"phases: phase 1 runs, the workload's rest has got KILL", Phases, hasty, play(started, sigTERM, exitSome, 3*sec)},
-		{"phases: phase 1 runs, the workload ended by itself, no signal has come", Phases, full, play(started, exitSome)},
-		{"gate: the workload runs", Gate, full, play(started, sigTERM, 5*sec, phaseEnds(0, true), phaseEnds(1, true))},
-		{"gate without an end: the workload runs", Gate, loose, play(started, sigTERM)},
-		{"gate: the workload has ended", Gate, full, play(started, sigTERM, exitSome, phaseEnds(0, true), phaseEnds(1, true))},
-		{"gate: the workload ended by itself, no signal has come", Gate, loose, play(started, exitSome)},
-		{"cancel: the workload runs", Cancel, full, play(started, sigTERM, 5*sec, phaseEnds(0, true), phaseEnds(1, true), 20*sec)},
-		{"cancel: the workload has ended", Cancel, loose, play(started, exitSome, 10*sec)},
-		{"end", End, loose, play(started, exitLast)},
-	}
-}
 
 // happening is one event of the table, with what has to come before it.
 type happening struct {
@@ -72,17 +32,16 @@ type happening struct {
 	do   func(*rig)
 }
 
+func one(name string, ev Event) happening {
+	return happening{name, ev.Kind, func(r *rig) { r.do(ev) }}
+}
+
+func twice(name string, ev Event, apart time.Duration) happening {
+	return happening{name, ev.Kind, func(r *rig) { r.do(ev); r.pass(apart); r.lines = nil; r.do(ev) }}
+}
+
 func happenings() []happening {
-	one := func(name string, ev Event) happening {
-		return happening{name, ev.Kind, func(r *rig) { r.do(ev) }}
-	}
-	twice := func(name string, ev Event, apart time.Duration) happening {
-		return happening{name, ev.Kind, func(r *rig) { r.do(ev); r.pass(apart); r.lines = nil; r.do(ev) }}
-	}
-	running := func(name string, make func(int) Event) happening {
-		return happening{name, make(0).Kind, func(r *rig) { r.do(make(r.m.phase.current)) }}
-	}
-	return []happening{
+	all := []happening{
 		one("nothing, time is left", Event{Kind: Tick}),
 		{"the next deadline passes", Tick, func(r *rig) {
 			if at, ok := r.m.Deadline(); ok {
@@ -96,8 +55,9 @@ func happenings() []happening {
 			}
 			r.do(Event{Kind: Tick})
 		}},
+		one("everything is ready for the start", Event{Kind: Begin}),
 		one("the workload is started", started),
-		one("the start fails", failedStart(127)),
+		one("the workload can't be started", failedStart(127)),
 		one("TERM", sigTERM),
 		twice("TERM again", sigTERM, 10*ms),
 		one("INT", sigINT),
@@ -106,20 +66,66 @@ func happenings() []happening {
 		one("the workload exits, the last", exitLast),
 		one("the workload exits, some are left", exitSome),
 		one("all are gone", allGone),
-		running("the phase ends well", func(i int) Event { return phaseEnds(i, true) }),
-		running("the phase fails", func(i int) Event { return phaseEnds(i, false) }),
-		running("the phase can't be started", phaseRefused),
+	}
+	all = append(all, hookHappenings()...)
+	return append(all,
+		one("a client asks for announce", client(AskAnnounce, 9)),
+		one("a client asks for drain", asks(9)),
+		one("a client asks for undrain", client(AskUndrain, 9)),
+		one("a client that waits leaves", client(ClientLeft, 1)),
+		one("the final figures are read", Event{Kind: Scraped}),
+	)
+}
+
+// hookHappenings are of the hook that runs, the first of several.
+func hookHappenings() []happening {
+	phase := func(name string, make func(int) Event) happening {
+		return happening{name, make(0).Kind, func(r *rig) { r.do(make(r.m.phase.current)) }}
+	}
+	step := func(name string, make func(int) Event) happening {
+		return happening{name, make(0).Kind, func(r *rig) { r.do(make(r.m.calledStep())) }}
+	}
+	return []happening{
+		phase("the phase ends well", func(i int) Event { return phaseEnds(i, true) }),
+		phase("the phase fails", func(i int) Event { return phaseEnds(i, false) }),
+		phase("the phase can't be started", phaseRefused),
 		one("another phase ends", phaseEnds(99, true)),
+		step("the step ends well", func(i int) Event { return stepEnds(i, true) }),
+		step("the step ends well, some are left", func(i int) Event { return stepLeaves(i, true) }),
+		step("the step fails", func(i int) Event { return stepEnds(i, false) }),
+		step("the step can't be called", func(i int) Event { return Event{Kind: StepRefused, Hook: i, Last: true} }),
+		step("nothing is left of the step", stepGone),
+		happeningIfAny("companion 1 ends", companionEnds(0)),
+		happeningIfAny("companion 1 can't be started", Event{Kind: CompanionRefused}),
 	}
 }
 
+// happeningIfAny is of a companion, where there is one.
+func happeningIfAny(name string, ev Event) happening {
+	return happening{name, ev.Kind, func(r *rig) {
+		if len(r.m.companions) > 0 {
+			r.do(ev)
+		}
+	}}
+}
+
+// calledStep is the first step whose call is under way or whose rest is waited
+// for; the first where there is none.
+func (m *Machine) calledStep() int {
+	for i, s := range m.steps {
+		if s.state != waiting && s.state != standing && s.state != broken && s.state != stopped {
+			return i
+		}
+	}
+	return 0
+}
+
 // TestTransitions holds every pair of situation and event to the golden file,
-// which the documentation includes.
+// which the documentation points to.
 func TestTransitions(t *testing.T) {
 	kinds, stages := map[EventKind]bool{}, map[Stage]bool{}
 	var b strings.Builder
-	b.WriteString("What the machine does: situation, event, effects, next stage.\n" +
-		"Two phases, announce 5s, drain budget 10s, drain timeout 20s, grace 60s, unless it says otherwise.\n")
+	b.WriteString(preface)
 	for _, s := range situations() {
 		stages[s.stage] = true
 		fmt.Fprintf(&b, "\n%s\n", s.name)
@@ -128,7 +134,7 @@ func TestTransitions(t *testing.T) {
 			b.WriteString(transition(t, s, h))
 		}
 	}
-	for k := Tick; k <= PhaseRefused; k++ {
+	for k := Tick; k <= Scraped; k++ {
 		if !kinds[k] {
 			t.Errorf("no event of kind %d", k)
 		}
@@ -141,26 +147,35 @@ func TestTransitions(t *testing.T) {
 	compare(t, b.String())
 }
 
-// transition writes one line.
+// transition writes one line, none where nothing comes of it.
 func transition(t *testing.T, s situation, h happening) string {
 	t.Helper()
-	r := newRig(t, s.config)
+	r := bare(t, s.config)
+	if !s.unborn {
+		r.do(Event{Kind: Begin})
+	}
 	s.reach(r)
 	if r.m.Stage() != s.stage {
 		t.Fatalf("%s: the stage is %v, want %v", s.name, r.m.Stage(), s.stage)
 	}
 	r.pass(min(beyond, r.room()/2))
 	r.lines = nil
-	h.do(r)
+	if steps := strings.Contains(h.name, "step"); !steps || len(s.config.Steps) > 0 {
+		h.do(r)
+	}
 	var effects []string
 	for _, l := range r.lines {
 		_, text, _ := strings.Cut(l, " ")
 		effects = append(effects, text)
 	}
-	if effects == nil {
+	switch {
+	case effects != nil:
+	case r.m.Stage() == s.stage:
+		return ""
+	default:
 		effects = []string{"-"}
 	}
-	return fmt.Sprintf("  %-34s => %-10s %s\n", h.name, r.m.Stage(), strings.Join(effects, ", "))
+	return fmt.Sprintf("  %-35s => %-10s %s\n", h.name, r.m.Stage(), strings.Join(effects, ", "))
 }
 
 // room is the time to the deadline.

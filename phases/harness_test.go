@@ -60,9 +60,33 @@ var (
 	allGone  = Event{Kind: Gone}
 )
 
-func phaseEnds(i int, ok bool) Event { return Event{Kind: PhaseEnded, Phase: i, OK: ok} }
-func phaseRefused(i int) Event       { return Event{Kind: PhaseRefused, Phase: i} }
+func phaseEnds(i int, ok bool) Event { return Event{Kind: PhaseEnded, Hook: i, OK: ok} }
+func phaseRefused(i int) Event       { return Event{Kind: PhaseRefused, Hook: i} }
 func failedStart(status int) Event   { return Event{Kind: StartFailed, Status: status} }
+
+func stepEnds(i int, ok bool) Event   { return Event{Kind: StepEnded, Hook: i, OK: ok, Last: true} }
+func stepLeaves(i int, ok bool) Event { return Event{Kind: StepEnded, Hook: i, OK: ok} }
+func stepGone(i int) Event            { return Event{Kind: StepGone, Hook: i} }
+func companionEnds(i int) Event       { return Event{Kind: CompanionEnded, Hook: i} }
+func client(kind EventKind, n uint64) Event {
+	return Event{Kind: kind, Client: n}
+}
+
+// withSteps adds steps, one a wave number, and companions, and makes the plan
+// anew.
+func withSteps(c Config, in budget.Input, companions int, waves ...int) Config {
+	distinct := map[int]bool{}
+	for i, w := range waves {
+		c.Steps = append(c.Steps, Step{Name: fmt.Sprintf("step %d", i+1), Wave: w})
+		distinct[w] = true
+	}
+	c.Companions, in.Companions, in.Waves, in.Phases = companions, companions, len(distinct), len(c.Phases)
+	if in.StepTimeout == (budget.Value{}) {
+		in.StepTimeout = budget.Value{D: budget.DefaultStepTimeout}
+	}
+	c.Plan = budget.Make(in)
+	return c
+}
 
 // rig drives a machine in virtual time by its own deadlines.
 type rig struct {
@@ -70,13 +94,26 @@ type rig struct {
 	m     *Machine
 	start time.Time
 	now   time.Time
+	ended time.Time
 	lines []string // each effect with its time
 	all   []Effect
 }
 
-func newRig(t *testing.T, c Config) *rig {
+// bare is one in which nothing has begun.
+func bare(t *testing.T, c Config) *rig {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	return &rig{t: t, m: New(c), start: start, now: start}
+}
+
+// newRig begins the start. Where that is the workload's alone, nothing of it is
+// told of.
+func newRig(t *testing.T, c Config) *rig {
+	r := bare(t, c)
+	r.do(Event{Kind: Begin})
+	if len(c.Steps) == 0 {
+		r.lines, r.all = nil, nil
+	}
+	return r
 }
 
 // do passes events at the present time.
@@ -84,6 +121,12 @@ func (r *rig) do(events ...Event) []Effect {
 	r.t.Helper()
 	out := r.m.Step(r.now, events...)
 	for _, e := range out {
+		switch e.Kind {
+		case Final:
+			continue
+		case Exit:
+			r.ended = r.now
+		}
 		r.lines = append(r.lines, fmt.Sprintf("%v %s", r.now.Sub(r.start), describe(e)))
 	}
 	r.all = append(r.all, out...)
@@ -162,8 +205,9 @@ func (r *rig) count(kind EffectKind) int {
 
 // describe writes an effect as a person would say it.
 func describe(e Effect) string {
+	hook := fmt.Sprintf("%d", e.Hook+1)
 	sig := map[int]string{term: "TERM", intr: "INT", quit: "QUIT"}[e.Signal]
-	phase := fmt.Sprintf("phase %d", e.Phase+1)
+	phase := fmt.Sprintf("phase %d", e.Hook+1)
 	window := e.Window.String()
 	if e.NoEnd {
 		window = "no end"
@@ -186,6 +230,44 @@ func describe(e Effect) string {
 		return "KILL to " + phase
 	case PhaseDone:
 		return fmt.Sprintf("%s %s (%v)", phase, e.Result, e.Took)
+	case StartStep:
+		return "start step " + hook + " (" + window + ")"
+	case StopStep:
+		return "stop step " + hook + " (" + window + ")"
+	case TermStep:
+		return "TERM to step " + hook
+	case KillStep:
+		return "KILL to step " + hook
+	case TermLeft:
+		return "TERM to what step " + hook + " left"
+	case KillLeft:
+		return "KILL to what step " + hook + " left"
+	case StepStarted:
+		return fmt.Sprintf("step %s started (%v)", hook, e.Took)
+	case StepFailed:
+		return fmt.Sprintf("step %s did not start: %s (%v)", hook, e.Result, e.Took)
+	case StepStopped:
+		return fmt.Sprintf("step %s stopped: %s (%v)", hook, e.Result, e.Took)
+	case StartCompanion:
+		return "start companion " + hook
+	case CompanionRests:
+		return fmt.Sprintf("companion %s rests after %v", hook, e.Took)
+	case TermCompanion:
+		return "TERM to companion " + hook
+	case KillCompanion:
+		return "KILL to companion " + hook
+	case StartWorkload:
+		return "start workload"
+	case SayCancelled:
+		return "say cancelled"
+	case Reply:
+		return fmt.Sprintf("reply %v to %d", e.Outcome, e.Client)
+	case Share:
+		return fmt.Sprintf("share with %d", e.Client)
+	case Answer:
+		return "answer " + e.Outcome.String()
+	case Final:
+		return "final"
 	case Tell:
 		return "tell " + sig
 	case TellRest:

@@ -12,13 +12,27 @@ type Phase struct {
 	Max  time.Duration // 0: bounded by the shared budget alone
 }
 
+// Step is what it knows of a lifecycle step. Steps stand in the order of their
+// waves.
+type Step struct {
+	Name string
+	Max  time.Duration // bounds its start; 0: does not
+	Wave int           // steps of one wave are run together
+}
+
 // Config is fixed for the machine's life.
 type Config struct {
-	Plan   budget.Plan
-	Phases []Phase
+	Plan       budget.Plan
+	Phases     []Phase
+	Steps      []Step
+	Companions int
+	// StartTimeout bounds each step's start; 0: does not.
+	StartTimeout time.Duration
 	// StopSignal tells the workload to stop; 0: the signal that began the
 	// drain, Term where none did.
 	StopSignal, Term int
+	// Seed is of the jitter of restarts.
+	Seed uint64
 }
 
 // debounce: two INTs within it count as one (a terminal and make both send it).
@@ -36,34 +50,44 @@ type workload int
 
 const (
 	absent workload = iota // not started yet, or never
+	asked                  // its start is under way
 	alive
 	ended // exited; descendants may be left
 	gone  // nothing is left
 )
 
+// refused is the exit status when a step's start failed: the init's own.
+const refused = 125
+
 // Machine decides. It is not safe for concurrent use, and never sleeps: the
 // caller passes the time.
 type Machine struct {
-	cfg Config
+	cfg        Config
+	steps      []step
+	companions []companion
 	state
 }
 
-// state is all that changes in a machine. It is comparable: two machines of one
-// configuration whose states are equal have the same future.
+// state is what changes in a machine, but for the steps and the companions. It
+// is comparable: two machines of one configuration that are equal in all have the
+// same future.
 type state struct {
 	stage Stage
 	work  workload
 
 	status    int       // what the init exits with
 	own       bool      // status is the workload's own end
+	failed    bool      // a step's start has: nothing more is started
 	killing   bool      // KILL was sent while the workload lived
-	withdrawn bool      // readiness is
+	late      bool      // it was started after it had been given up: its end is nobody's
+	withdrawn time.Time // when readiness was; zero: it is not
 	stopped   bool      // a stop signal has come
 	signal    int       // the first one
 	said      uint64    // signals that were logged as ignored
 	interrupt time.Time // the latest INT that counted
 	hard      time.Time // the hard deadline; zero: none
-	assumed   time.Time // when the assumed grace period is over; zero: none, or said
+	assumed   time.Time // when the assumed grace period is over; zero: there is none
+	assuming  bool      // that was not said yet
 
 	since   time.Time // when the running stage began
 	end     time.Time // of the running stage; zero: none
@@ -71,24 +95,56 @@ type state struct {
 	sweepAt time.Time // when KILL is sent again; zero: it was not sent
 
 	phase runner
+	drain request
+	rand  uint64
 }
 
-// New returns the machine of a container whose workload is about to start.
-func New(c Config) *Machine { return &Machine{cfg: c} }
+// New returns the machine of a container in which nothing has been started.
+func New(c Config) *Machine {
+	m := &Machine{cfg: c, steps: make([]step, len(c.Steps)), companions: make([]companion, c.Companions)}
+	m.rand = c.Seed
+	return m
+}
 
 // Stage returns the current stage.
 func (m *Machine) Stage() Stage { return m.stage }
+
+// Since is when the current stage began; zero before the first has.
+func (m *Machine) Since() time.Time { return m.since }
+
+// Ends is when the current stage's window is over; false where it has none.
+func (m *Machine) Ends() (time.Time, bool) { return m.end, !m.end.IsZero() }
+
+// Hard is the hard deadline; false where there is none.
+func (m *Machine) Hard() (time.Time, bool) { return m.hard, !m.hard.IsZero() }
 
 // Deadline is when Step wants to be called with a Tick at the latest; false
 // while only an event can change anything.
 func (m *Machine) Deadline() (time.Time, bool) {
 	var at time.Time
-	for _, t := range [...]time.Time{m.end, m.phase.end, m.leftover(), m.sweepAt, m.assumed} {
+	sooner := func(t time.Time) {
 		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
 			at = t
 		}
 	}
+	for _, t := range [...]time.Time{m.end, m.phase.end, m.leftover(), m.sweepAt, m.warning()} {
+		sooner(t)
+	}
+	for i := range m.steps {
+		sooner(m.steps[i].end)
+	}
+	for i := range m.companions {
+		sooner(m.companions[i].again)
+	}
 	return at, !at.IsZero() && m.stage != End
+}
+
+// warning is when the assumed grace period is over, until that was said.
+func (m *Machine) warning() time.Time {
+	if !m.assuming {
+		return time.Time{}
+	}
+	return m.assumed
 }
 
 // Step takes in what has happened since the last call, in order, and then what
@@ -108,162 +164,30 @@ func (m *Machine) Step(now time.Time, events ...Event) []Effect {
 // take takes in one event.
 func (m *Machine) take(now time.Time, ev Event) []Effect {
 	switch ev.Kind {
+	case Begin:
+		return m.launch(now)
 	case Started:
 		return m.started(now)
 	case StartFailed:
-		return m.startFailed(ev)
+		return m.startFailed(now, ev)
 	case Stop:
 		return m.stop(now, ev)
 	case Exited:
 		return m.exited(now, ev)
 	case Gone:
-		return m.vanished()
+		return m.vanished(now)
 	case PhaseEnded, PhaseRefused:
 		return m.phaseOver(now, ev)
+	case StepEnded, StepRefused, StepGone:
+		return m.stepOver(now, ev)
+	case CompanionEnded, CompanionRefused:
+		return m.companionOver(now, ev)
+	case AskAnnounce, AskDrain, AskUndrain, ClientLeft:
+		return m.asked(now, ev)
+	case Scraped:
+		return m.scraped()
 	}
 	return nil
-}
-
-// started: a stop signal that came before goes straight to the phases, since
-// nobody has been told that the workload is ready.
-func (m *Machine) started(now time.Time) []Effect {
-	if m.stage != Starting {
-		return nil
-	}
-	m.work = alive
-	if m.stopped {
-		return m.enterPhases(now)
-	}
-	m.stage = Running
-	return []Effect{{Kind: BeReady}, {Kind: Enter, Stage: Running, NoEnd: true}}
-}
-
-// startFailed: without a workload nothing is drained. Where a stop signal had
-// come, that is what ended the container.
-func (m *Machine) startFailed(ev Event) []Effect {
-	if m.stage != Starting {
-		return nil
-	}
-	m.status = ev.Status
-	if m.stopped {
-		m.status = 128 + m.signal
-	}
-	return m.exit()
-}
-
-// exited: the workload's own end, asked for or not.
-func (m *Machine) exited(now time.Time, ev Event) []Effect {
-	if m.work != alive {
-		return nil
-	}
-	m.work, m.status = ended, ev.Status
-	m.own = !m.killing || ev.Status != 128+killed
-	out := m.withdraw()
-	if ev.Last {
-		out = append(out, m.vanished()...)
-	} else {
-		out = append(out, m.tellRest(now)...)
-	}
-	if m.stage == Running || m.stage == Announce {
-		out = append(out, m.enterPhases(now)...)
-	}
-	return out
-}
-
-// withdraw makes readiness fail, once.
-func (m *Machine) withdraw() []Effect {
-	if m.withdrawn {
-		return nil
-	}
-	m.withdrawn = true
-	return []Effect{{Kind: Withdraw}}
-}
-
-// tellRest passes the stop signal to what the workload left behind. In the
-// gate they share the window that is running.
-func (m *Machine) tellRest(now time.Time) []Effect {
-	until := now.Add(m.cfg.Plan.LeftoverWindow(m.left(now)))
-	switch {
-	case m.stage == Cancel: // it has KILL already
-		return nil
-	case m.stage != Gate:
-		m.toldEnd = until
-	case m.end.IsZero():
-		// An assumed grace period costs the workload nothing; but it has ended,
-		// and what it left may not keep the container for ever.
-		m.end = until
-	}
-	return []Effect{{Kind: TellRest, Signal: m.stopSignal()}}
-}
-
-// vanished: nothing is left of the workload.
-func (m *Machine) vanished() []Effect {
-	if m.work != ended {
-		return nil
-	}
-	m.work, m.toldEnd, m.sweepAt = gone, time.Time{}, time.Time{}
-	if m.stage == Gate || m.stage == Cancel {
-		return m.exit()
-	}
-	return nil
-}
-
-// leftover is when the time of what an ended workload left is over; in the
-// gate that is the stage's own end.
-func (m *Machine) leftover() time.Time {
-	if m.stage == Gate || m.work != ended {
-		return time.Time{}
-	}
-	return m.toldEnd
-}
-
-// tick does what the time alone demands. It goes on until nothing is due, so
-// that a stage of 0 takes no time.
-func (m *Machine) tick(now time.Time) []Effect {
-	var out []Effect
-	for m.stage != End {
-		more := m.due(now)
-		if more == nil {
-			break
-		}
-		out = append(out, more...)
-	}
-	return out
-}
-
-// due returns what the first deadline that has passed demands; nil: none has.
-func (m *Machine) due(now time.Time) []Effect {
-	passed := func(t time.Time) bool { return !t.IsZero() && !now.Before(t) }
-	switch {
-	case passed(m.assumed):
-		m.assumed = time.Time{}
-		return []Effect{{Kind: SayAssumed}}
-	case passed(m.leftover()):
-		m.toldEnd = time.Time{}
-		return m.kill(now)
-	case passed(m.sweepAt):
-		return m.kill(now)
-	case passed(m.phase.end):
-		return m.phaseDue(now)
-	case passed(m.end):
-		return m.stageOver(now)
-	}
-	return nil
-}
-
-// kill sends KILL to the rest, and again until it is gone.
-func (m *Machine) kill(now time.Time) []Effect {
-	m.sweepAt = now.Add(sweep)
-	m.killing = m.killing || m.work == alive
-	return []Effect{{Kind: KillRest}}
-}
-
-// exit ends the machine.
-func (m *Machine) exit() []Effect {
-	m.stage = End
-	return append(m.withdraw(),
-		Effect{Kind: Enter, Stage: End},
-		Effect{Kind: Exit, Status: m.status, Own: m.own})
 }
 
 // left is the time to the hard deadline.
@@ -272,6 +196,25 @@ func (m *Machine) left(now time.Time) time.Duration {
 		return budget.Unbounded
 	}
 	return max(m.hard.Sub(now), 0)
+}
+
+// plan is the plan as it now applies: with what the running drain asked for, and
+// without what a workload, and the companions, that are not there need.
+func (m *Machine) plan() budget.Plan {
+	p := m.cfg.Plan
+	if m.drain.budget.Set {
+		p.Phases = m.drain.budget.D
+	}
+	if m.drain.delay.Set {
+		p.Announce = m.drain.delay.D
+	}
+	if m.work == absent {
+		p = p.WithoutWorkload()
+	}
+	if m.work == absent && m.stage < Companions { // they start with it
+		p.Companions = 0
+	}
+	return p
 }
 
 // stopSignal is what tells the workload to stop.

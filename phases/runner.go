@@ -10,6 +10,7 @@ type runner struct {
 	since   time.Time
 	end     time.Time // when the running one is told, or killed; zero: nothing runs
 	verdict Result    // what its end is called once it was told
+	bad     bool      // one did not come to a good end
 }
 
 type runState int
@@ -28,7 +29,7 @@ func (m *Machine) phasesDone() bool {
 }
 
 // nextPhase starts the next phase that has enough time left, skips the ones
-// that have not, and opens the gate after the last.
+// that have not, and ends the drain after the last.
 func (m *Machine) nextPhase(now time.Time) []Effect {
 	var out []Effect
 	r := &m.phase
@@ -37,7 +38,7 @@ func (m *Machine) nextPhase(now time.Time) []Effect {
 		r.next++
 		left := m.budgetLeft(now)
 		if left < minSlice {
-			out = append(out, Effect{Kind: PhaseDone, Phase: i, Result: Skipped})
+			out = append(out, m.skip(i))
 			continue
 		}
 		allowed := left
@@ -45,9 +46,15 @@ func (m *Machine) nextPhase(now time.Time) []Effect {
 			allowed = min(left, own)
 		}
 		r.current, r.state, r.since, r.end = i, busy, now, now.Add(allowed)
-		return append(out, Effect{Kind: StartPhase, Phase: i, Window: allowed})
+		return append(out, Effect{Kind: StartPhase, Hook: i, Window: allowed})
 	}
-	return append(out, m.enterGate(now)...)
+	return append(out, m.phasesOver(now)...)
+}
+
+// skip passes over a phase.
+func (m *Machine) skip(i int) Effect {
+	m.phase.bad = true
+	return Effect{Kind: PhaseDone, Hook: i, Result: Skipped}
 }
 
 // budgetLeft is what is left of the shared budget; 0 once it has ended.
@@ -66,7 +73,7 @@ func (m *Machine) phaseDue(now time.Time) []Effect {
 	}
 	// It is never waited for longer: a process that KILL does not end at once
 	// is abandoned.
-	kill := Effect{Kind: KillPhase, Phase: r.current}
+	kill := Effect{Kind: KillPhase, Hook: r.current}
 	return append([]Effect{kill}, m.endPhase(now, Killed)...)
 }
 
@@ -74,14 +81,14 @@ func (m *Machine) phaseDue(now time.Time) []Effect {
 func (m *Machine) tellPhase(now time.Time, why Result) []Effect {
 	r := &m.phase
 	r.state, r.verdict = told, why
-	r.end = now.Add(m.cfg.Plan.UnwindWindow(m.left(now)))
-	return []Effect{{Kind: TermPhase, Phase: r.current}}
+	r.end = now.Add(m.plan().UnwindWindow(m.left(now)))
+	return []Effect{{Kind: TermPhase, Hook: r.current}}
 }
 
 // phaseOver: the running phase has ended by itself or could not be started.
 func (m *Machine) phaseOver(now time.Time, ev Event) []Effect {
 	r := &m.phase
-	if !r.running() || ev.Phase != r.current {
+	if !r.running() || ev.Hook != r.current {
 		return nil // a late word of one that was abandoned
 	}
 	result := Succeeded
@@ -97,8 +104,9 @@ func (m *Machine) phaseOver(now time.Time, ev Event) []Effect {
 // endPhase records the result and goes on.
 func (m *Machine) endPhase(now time.Time, result Result) []Effect {
 	r := &m.phase
-	out := []Effect{{Kind: PhaseDone, Phase: r.current, Result: result, Took: now.Sub(r.since)}}
+	out := []Effect{{Kind: PhaseDone, Hook: r.current, Result: result, Took: now.Sub(r.since)}}
 	r.state, r.end = idle, time.Time{}
+	r.bad = r.bad || result != Succeeded
 	return append(out, m.nextPhase(now)...)
 }
 
@@ -110,7 +118,7 @@ func (m *Machine) interruptPhases(now time.Time) []Effect {
 		out = m.tellPhase(now, Interrupted)
 	}
 	for ; r.next < len(m.cfg.Phases); r.next++ {
-		out = append(out, Effect{Kind: PhaseDone, Phase: r.next, Result: Skipped})
+		out = append(out, m.skip(r.next))
 	}
 	return out
 }

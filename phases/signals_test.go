@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// The cases of conformance.md, B, as far as the machine decides them.
+// Signals, before and in the shutdown.
 
-// 9, 10, 41: a stop signal drains, tells, and ends with the workload's status.
+// A stop signal drains, tells, and ends with the workload's status.
 func TestStop(t *testing.T) {
 	for _, sig := range []Event{sigTERM, sigINT} {
 		in := roomy()
@@ -23,7 +23,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// 11: a second TERM is logged once and changes nothing.
+// A second TERM is logged once and changes nothing.
 func TestSecondTERM(t *testing.T) {
 	r := running(t, config(roomy(), named("a", "b", "c")...))
 	r.do(sigTERM)
@@ -40,7 +40,7 @@ func TestSecondTERM(t *testing.T) {
 	}
 }
 
-// 12: INT in the announce delay ends it; no phase runs.
+// INT in the announce delay ends it; no phase runs.
 func TestInterruptAnnounce(t *testing.T) {
 	r := running(t, config(roomy(), named("a")...))
 	r.do(sigTERM)
@@ -49,7 +49,7 @@ func TestInterruptAnnounce(t *testing.T) {
 		"2s say hurried INT in announce", "2s phase 1 skipped (0s)", "2s enter gate (20s)", "2s tell TERM")
 }
 
-// 13: INT in phase 1 of 3: it gets its stop and a second; the others do not run.
+// INT in phase 1 of 3: it gets its stop and a second; the others do not run.
 func TestInterruptPhase(t *testing.T) {
 	for _, ends := range []bool{true, false} {
 		r := running(t, config(roomy(), named("a", "b", "c")...))
@@ -78,7 +78,7 @@ func TestInterruptOverrun(t *testing.T) {
 		"6.6s phase 1 overran (1.6s)", "6.6s enter gate (20s)", "6.6s tell TERM")
 }
 
-// 15, 17, 30, 31: a phase that fails or can't be started changes no status.
+// A phase that fails or can't be started changes no status.
 func TestPhaseFails(t *testing.T) {
 	r := running(t, config(roomy(), named("a", "b")...))
 	r.do(sigTERM)
@@ -90,7 +90,7 @@ func TestPhaseFails(t *testing.T) {
 		"7s enter gate (20s)", "7s tell TERM", "8s enter end", "8s exit 3, the workload's own")
 }
 
-// 18: the workload ends by itself during the announcement.
+// The workload ends by itself during the announcement.
 func TestExitDuringAnnounce(t *testing.T) {
 	r := running(t, config(roomy(), named("a")...))
 	r.do(sigTERM)
@@ -100,7 +100,7 @@ func TestExitDuringAnnounce(t *testing.T) {
 		"3s phase 1 ok (1s)", "3s enter end", "3s exit 3, the workload's own")
 }
 
-// 20: a stop signal between fork and the pid: the workload is told once it runs.
+// A stop signal between fork and the pid: the workload is told once it runs.
 func TestStopDuringFork(t *testing.T) {
 	r := newRig(t, config(roomy(), named("a")...))
 	r.do(sigTERM)
@@ -153,7 +153,7 @@ func TestInterruptFork(t *testing.T) {
 		"2s say overran starting (2s)", "2s enter end", "2s exit 130")
 }
 
-// 202: INTs within 500 ms of the one that counted are the same one. Counting
+// INTs within 500 ms of the one that counted are the same one. Counting
 // from the latest instead, a key that is held down would never be heard.
 func TestDebounce(t *testing.T) {
 	for _, c := range []struct {
@@ -198,7 +198,7 @@ func TestInterruptGate(t *testing.T) {
 		"2.1s enter end", "2.1s exit 137")
 }
 
-// 204: the stop signal is the one that began the drain, unless one is named.
+// The stop signal is the one that began the drain, unless one is named.
 func TestStopSignal(t *testing.T) {
 	for _, c := range []struct{ named, first, want int }{
 		{0, term, term}, {0, intr, intr}, {0, quit, quit}, {quit, term, quit}, {quit, quit, quit},

@@ -1,68 +1,51 @@
 package phases
 
 import (
-	"fmt"
+	"hash/maphash"
 	"testing"
 	"time"
 
 	"drainit/budget"
 )
 
-// depth is how many events in a row are tried, in every order.
-const depth = 7
-
-// moves are the letters of the walk. Those that pass time wake the machine
-// whenever it wants to be woken, as the loop does.
-var moves = [...]struct {
+// move is a letter of the walk; false: it makes no sense there.
+type move struct {
 	name string
-	do   func(*walker)
-}{
-	{"started", func(w *walker) { w.step(started) }},
-	{"start failed", func(w *walker) { w.step(failedStart(127)) }},
-	{"TERM", func(w *walker) { w.step(sigTERM) }},
-	{"INT", func(w *walker) { w.interrupted = true; w.step(sigINT) }},
-	{"exit, last", func(w *walker) { w.step(exitLast) }},
-	{"exit, some left", func(w *walker) { w.step(exitSome) }},
-	{"gone", func(w *walker) { w.step(allGone) }},
-	{"phase ends", func(w *walker) { w.step(phaseEnds(w.m.phase.current, true)) }},
-	{"phase refused", func(w *walker) { w.step(phaseRefused(w.m.phase.current)) }},
-	{"0.6 s", func(w *walker) { w.pass(600 * time.Millisecond) }},
-	{"next deadline", func(w *walker) { w.pass(w.room()) }},
-	{"both end at the deadline", func(w *walker) {
-		w.now = w.now.Add(w.room())
-		w.step(exitSome, phaseEnds(w.m.phase.current, true), Event{Kind: Tick})
-	}},
+	do   func(*walker) bool
 }
 
-// walker is a machine with what has been seen of it. It is copied at each fork
-// of the walk.
+// deepest is how many moves in a row are tried at the most.
+const deepest = 10
+
+// walker is a machine under watch. It is copied at each fork of the walk, with
+// what its slices hold.
 type walker struct {
-	m Machine
-	seen
-	path   [depth]uint8
-	length int
-	broken string
-}
-
-// seen is what the invariants have to know of the past.
-type seen struct {
-	now               time.Time
-	interrupted       bool
-	withdrawn, exits  int
-	told, toldRest    bool
-	toldAt            time.Time
-	promised          time.Duration
-	gate              bool
-	started, finished uint8 // phases, a bit each
-	running, ready    bool
-	current           int
-	last              Stage
+	watcher
+	steps      [mostSteps]step
+	companions [mostCompanions]companion
+	moves      []move
+	path       [deepest]uint8
+	length     int
 }
 
 // key is what the future depends on.
 type key struct {
 	seen
 	state
+	steps      [mostSteps]step
+	companions [mostCompanions]companion
+}
+
+// own makes the machine's slices the walker's.
+func (w *walker) own() {
+	w.m.steps = w.steps[:len(w.m.cfg.Steps)]
+	w.m.companions = w.companions[:w.m.cfg.Companions]
+}
+
+func newWalker(c Config, moves []move) *walker {
+	w := &walker{watcher: watcher{m: *New(c), seen: seen{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}, moves: moves}
+	w.own()
+	return w
 }
 
 func (w *walker) room() time.Duration {
@@ -72,9 +55,11 @@ func (w *walker) room() time.Duration {
 	return 0
 }
 
+// pass lets time go by. It wakes the machine whenever it wants to be woken, as
+// the loop does.
 func (w *walker) pass(d time.Duration) {
 	until := w.now.Add(d)
-	for range 100_000 {
+	for range 200_000 {
 		at, ok := w.m.Deadline()
 		if !ok || at.After(until) {
 			w.now = until
@@ -89,108 +74,33 @@ func (w *walker) pass(d time.Duration) {
 	w.fail("time does not pass")
 }
 
-func (w *walker) fail(format string, args ...any) {
-	if w.broken == "" {
-		w.broken = fmt.Sprintf(format, args...)
-	}
-}
-
-func (w *walker) step(events ...Event) {
-	over := w.m.Stage() == End
-	out := w.m.Step(w.now, events...)
-	if over && len(out) > 0 {
-		w.fail("%d effects after the end", len(out))
-	}
-	for _, e := range out {
-		w.see(e)
-	}
-	at, ok := w.m.Deadline()
-	if ok && !at.After(w.now) {
-		w.fail("the deadline does not lie ahead")
-	}
-	if !w.m.hard.IsZero() && w.m.Stage() != End && (!ok || at.After(w.m.hard)) {
-		w.fail("in %v nothing is due before the hard deadline", w.m.Stage())
-	}
-}
-
-// see holds one effect against the invariants.
-func (w *walker) see(e Effect) {
-	if e.Kind != BeReady && e.Kind != Withdraw && w.withdrawn == 0 && (e.Kind != Enter || e.Stage != Running) {
-		w.fail("%s before readiness was withdrawn", describe(e))
-	}
-	switch e.Kind {
-	case BeReady:
-		w.require(!w.ready && w.withdrawn == 0, e)
-		w.ready = true
-	case Withdraw:
-		w.withdrawn++
-		w.require(w.withdrawn == 1, e)
-	case Enter:
-		w.require(e.Stage > w.last && e.Window >= 0, e)
-		w.last, w.gate = e.Stage, w.gate || e.Stage >= Gate
-	case StartPhase:
-		w.require(!w.gate && !w.running && w.started&(1<<e.Phase) == 0 && e.Window > 0, e)
-		w.started |= 1 << e.Phase
-		w.running, w.current = true, e.Phase
-	case TermPhase, KillPhase:
-		w.require(w.running && e.Phase == w.current, e)
-	case PhaseDone:
-		w.require(w.finished&(1<<e.Phase) == 0 && !w.gate, e)
-		w.require(e.Result == Skipped == (w.started&(1<<e.Phase) == 0), e)
-		w.finished |= 1 << e.Phase
-		w.running = w.running && e.Result == Skipped
-	default:
-		w.seeEnd(e)
-	}
-}
-
-func (w *walker) seeEnd(e Effect) {
-	switch e.Kind {
-	case Tell:
-		w.require(!w.told && w.m.stage >= Gate, e)
-		w.told, w.toldAt = true, w.now
-		left := w.m.left(w.now)
-		w.promised = min(w.m.cfg.Plan.Gate, left/2)
-	case TellRest:
-		w.require(!w.toldRest, e)
-		w.toldRest = true
-	case KillRest:
-		w.require(w.told || w.toldRest, e)
-		if w.m.killing { // the workload itself
-			w.require(w.told, e)
-			w.require(w.interrupted || w.now.Sub(w.toldAt) >= w.promised, e)
-			w.require(w.interrupted || !w.m.cfg.Plan.GateEndless(), e)
-		}
-	case Exit:
-		w.exits++
-		w.require(w.exits == 1 && !w.running, e)
-		w.require(!w.told && !w.toldRest || int(w.finished) == 1<<len(w.m.cfg.Phases)-1, e)
-	}
-}
-
-func (w *walker) require(ok bool, e Effect) {
-	if !ok {
-		w.fail("%s in %v", describe(e), w.m.Stage())
-	}
-}
-
 func (w *walker) String() string {
 	text := ""
 	for _, i := range w.path[:w.length] {
-		text += moves[i].name + "; "
+		text += w.moves[i].name + "; "
 	}
 	return text
 }
 
-// runOut lets the time pass to the end; the workload dies when it was killed,
-// or at last by itself.
+// runOut lets the time pass to the end; starts come to theirs, and the workload
+// dies when it was killed, or at last by itself.
 func (w *walker) runOut() {
-	for range 4 {
+	if !w.begun {
+		w.step(Event{Kind: Begin})
+	}
+	for range 8 {
 		w.pass(time.Hour)
 		if w.m.Stage() == End || w.broken != "" {
 			break
 		}
-		w.step(started)
+		for i := range w.m.cfg.Steps {
+			if w.seen.steps[i].call == startCall {
+				w.step(stepEnds(i, true))
+			}
+		}
+		if w.work == asked {
+			w.step(started)
+		}
 		w.step(exitLast)
 		w.step(allGone)
 	}
@@ -199,25 +109,76 @@ func (w *walker) runOut() {
 	}
 }
 
-// TestWalk tries every sequence of events.
-func TestWalk(t *testing.T) {
+// walked is one configuration, from where, and how far it is walked.
+type walked struct {
+	config Config
+	depth  int
+	moves  []move
+	from   []any // events, and time that passes
+}
+
+// reach begins a walk.
+func (w *walker) reach(from []any) {
+	for _, f := range from {
+		switch f := f.(type) {
+		case Event:
+			w.step(f)
+		case time.Duration:
+			w.pass(f)
+		}
+	}
+}
+
+func walks() map[string]walked {
 	tight := roomy()
 	tight.Grace, tight.Prestop = set(8*sec), set(2*sec)
 	zero := roomy()
 	zero.Announce, zero.DrainBudget, zero.DrainTimeout = set(0), set(0), set(0)
 	none := budget.Input{Unlimited: true, Headroom: set(sec), DrainBudget: set(2 * sec)}
-	for name, c := range map[string]Config{
-		"roomy":   config(roomy(), named("a", "b")...),
-		"tight":   config(tight, Phase{"a", 300 * ms}, Phase{"b", 0}),
-		"assumed": config(assumed(), named("a")...),
-		"zero":    config(zero, named("a")...),
-		"none":    config(none, named("a", "b")...),
-	} {
+	close := long()
+	close.Grace, close.Linger, close.StepTimeout = set(9*sec), set(sec), set(2*sec)
+	late := stepped(close, named("a"), 1, 2, 2)
+	late.StartTimeout = 3 * sec
+	bare := stepped(none, nil, 1, 1)
+	bare.Steps[0].Max = sec
+	loose := withSteps(config(assumed(), named("a")...), assumed(), 2, 1)
+	lingers := withSteps(config(close, named("a")...), close, 2, 1, 2, 2)
+	ends := withSteps(config(close), close, 1, 1)
+	unborn, begin := []any(nil), []any{Event{Kind: Begin}}
+	up := append(begin[:1:1], stepEnds(0, true), stepEnds(1, true), stepEnds(2, true), started)
+	return map[string]walked{
+		"roomy":                 {config(roomy(), named("a", "b")...), 7, workloadMoves(), begin},
+		"tight":                 {config(tight, Phase{"a", 300 * ms}, Phase{"b", 0}), 7, workloadMoves(), begin},
+		"assumed":               {config(assumed(), named("a")...), 7, workloadMoves(), begin},
+		"zero":                  {config(zero, named("a")...), 7, workloadMoves(), begin},
+		"none":                  {config(none, named("a", "b")...), 7, workloadMoves(), begin},
+		"steps":                 {stepped(long(), named("a"), 1, 2, 2), 7, stepMoves(), begin},
+		"steps, little time":    {late, 7, stepMoves(), begin},
+		"steps, no grace":       {bare, 6, stepMoves(), unborn},
+		"companions":            {withSteps(config(close), close, 2, 1), 7, companionMoves(), begin},
+		"companions, assumed":   {loose, 6, companionMoves(), begin},
+		"clients":               {config(roomy(), named("a")...), 7, clientMoves(), begin},
+		"clients, no phase":     {config(tight), 7, clientMoves(), begin},
+		"clients, assumed":      {config(assumed(), named("a", "b")...), 6, clientMoves(), unborn},
+		"all, little time":      {withSteps(config(close, named("a")...), close, 1, 1, 2), 5, allMoves(), unborn},
+		"all, everything fails": {withSteps(config(zero, named("a")...), zero, 1, 1), 5, allMoves(), begin},
+		"all, from running":     {lingers, 5, allMoves(), up},
+		"all, from the gate":    {ends, 5, allMoves(), append(begin[:1:1], stepEnds(0, true), started, sigTERM)},
+		"all, from the stops":   {lingers, 6, allMoves(), append(up[:5:5], exitLast, phaseEnds(0, true), companionEnds(0), companionEnds(1))},
+	}
+}
+
+// TestWalk tries every sequence of events.
+func TestWalk(t *testing.T) {
+	for name, c := range walks() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := walker{m: *New(c), seen: seen{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
-			states := map[key]int{}
-			walk(t, w, states)
+			w := newWalker(c.config, c.moves)
+			if w.reach(c.from); w.m.Stage() == End {
+				t.Fatal("it begins at the end")
+			}
+			states, seed := map[uint64]int8{}, maphash.MakeSeed()
+			walk(t, w, c.depth, states, seed)
 			t.Logf("%d states", len(states))
 		})
 	}
@@ -225,26 +186,29 @@ func TestWalk(t *testing.T) {
 
 // walk tries every move from here on. Where the same state was reached before by
 // as few moves, what follows has been seen; so has what follows the end.
-func walk(t *testing.T, w walker, states map[key]int) {
-	k := key{w.seen, w.m.state}
-	if length, ok := states[k]; ok && length <= w.length {
+func walk(t *testing.T, w *walker, depth int, states map[uint64]int8, seed maphash.Seed) {
+	k := maphash.Comparable(seed, key{w.seen, w.m.state, w.steps, w.companions})
+	if length, ok := states[k]; ok && int(length) <= w.length {
 		return
 	}
-	states[k] = w.length
+	states[k] = int8(w.length)
 	ended := w.m.Stage() == End
 	if w.length == depth {
 		w.runOut()
 		w.complain(t)
 		return
 	}
-	for i := range moves {
-		next := w
+	for i := range w.moves {
+		next := *w
+		next.own()
 		next.path[next.length] = uint8(i)
 		next.length++
-		moves[i].do(&next)
+		if !w.moves[i].do(&next) {
+			continue
+		}
 		next.complain(t)
 		if !ended {
-			walk(t, next, states)
+			walk(t, &next, depth, states, seed)
 		}
 	}
 }

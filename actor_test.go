@@ -231,7 +231,7 @@ func actEnter(args []string) {
 	fmt.Println("entered", cmd.Process.Pid)
 	if err := cmd.Wait(); err != nil {
 		fmt.Println("entered one ended:", err)
-		os.Exit(1)
+		os.Exit(cmd.ProcessState.ExitCode())
 	}
 }
 

@@ -15,6 +15,9 @@ func asked(p parts) {
 	if p.server != nil {
 		go p.server.Serve(context.Background())
 	}
+	if p.control != nil {
+		go p.control.Serve(context.Background())
+	}
 	go p.relay.Rest()
 }
 
@@ -22,7 +25,10 @@ func asked(p parts) {
 // find ignored, and the care for our own process.
 func started(p parts, adopt error) {
 	p.relay.Ignored()
-	held := self.Seal()
+	held := p.held
+	if held == nil {
+		held = self.Seal()
+	}
 	go func() {
 		defer recovered(nil)
 		self.Settle(held, p.terminal != nil)

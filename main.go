@@ -7,16 +7,19 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
+	"time"
 
 	"drainit/budget"
 	"drainit/child"
 	"drainit/config"
+	"drainit/control"
 	"drainit/hooks"
 	"drainit/journal"
 	"drainit/probe"
+	"drainit/report"
 	"drainit/self"
 	"drainit/signals"
 	"drainit/supervise"
@@ -29,6 +32,9 @@ const failed = 125
 const version = "0.1.0"
 
 func main() {
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
+		os.Exit(run(nil, nil)) // a verb, which has no care for signals
+	}
 	relay := signals.Open() // before anything that takes time, and on the first thread
 	threads := make(chan struct{})
 	go func() {
@@ -41,16 +47,24 @@ func main() {
 // run parses, and does what was asked for.
 func run(relay *signals.Relay, threads <-chan struct{}) int {
 	r, err := config.Parse(config.World{
-		Args: os.Args[1:], Env: os.LookupEnv, PID: os.Getpid(), Help: os.Stdout,
+		Args: os.Args[1:], Env: os.LookupEnv, PID: os.Getpid(), Help: os.Stdout, SameInit: sameInit,
 	})
 	switch {
 	case errors.Is(err, config.ErrHelp):
 		return 0
+	case err != nil && relay != nil:
+		return refuseRun(defaultReport(config.DefaultReport), err)
 	case err != nil:
 		return refuse(err)
 	case r.Version:
 		fmt.Println("drainit", version, runtime.Version())
 		return 0
+	case r.Client != nil:
+		return client(r.Client)
+	case r.Spread != nil:
+		return spreadVerb(r.Spread)
+	case r.Budget != nil:
+		return budgetVerb(r.Budget, r.BudgetJSON)
 	}
 	return mainJob(r.Run, relay, threads)
 }
@@ -58,29 +72,73 @@ func run(relay *signals.Relay, threads <-chan struct{}) int {
 // mainJob prepares everything that may be refused, and only then starts
 // anything.
 func mainJob(c *config.Config, relay *signals.Relay, threads <-chan struct{}) int {
-	found := hooks.Set{}
-	if c.ConfigDir != "" {
-		var err error
-		if found, err = hooks.Discover(filepath.Join(c.ConfigDir, "phases.d"), hooks.Phase, os.Geteuid()); err != nil {
-			return refuse(err)
-		}
-	}
-	c.Budget.Phases = len(found.Hooks)
-	plan := budget.Make(c.Budget)
-	if short := plan.Shortfall(); short > 0 && c.Strict {
-		return refuse(misfit(plan))
+	file := openReport(c)
+	found, err := hooks.DiscoverAll(c.ConfigDir, os.Geteuid())
+	if err != nil {
+		return refuseRun(file, err)
 	}
 	terminal, err := openTerminal(c)
 	if err != nil {
-		return refuse(err)
+		return refuseRun(file, err)
 	}
-	p := parts{relay: relay, table: child.NewTable(), terminal: terminal, journal: openJournal(c, terminal != nil)}
+	p := parts{
+		relay: relay, table: child.NewTable(), terminal: terminal,
+		journal: openJournal(c, terminal != nil), scraped: make(chan struct{}, 1), report: file,
+	}
 	p.log = p.journal.Logger().With(slog.String("service", c.Service))
 	if p.server, err = listen(c, p); err != nil {
-		return refuse(err)
+		return refuseRun(file, err)
+	}
+	if p.server == nil {
+		c.Budget.Linger.D = 0 // there is nothing that could stay
+	}
+	c.Budget.Phases, c.Budget.Companions, c.Budget.Waves = len(found.Phases.Hooks), len(found.Companions.Hooks), found.Waves()
+	plan := budget.Make(c.Budget)
+	if plan.Shortfall() > 0 && c.Strict {
+		return refuseRun(file, misfit(c.Budget, plan))
+	}
+	if p.control, err = openControl(c, p); err != nil {
+		return refuseRun(file, err)
+	}
+	if len(found.Steps.Hooks)+len(found.Companions.Hooks) > 0 { // which come before the workload
+		p.held = self.Seal()
 	}
 	<-threads
-	return supervised(supervise.Job{Config: c, Plan: plan, Phases: found}, p)
+	return supervised(supervise.Job{Config: c, Plan: plan, Hooks: found, Seed: uint64(time.Now().UnixNano())}, p)
+}
+
+// openReport finds out where the report goes: to the default place only where
+// that is there.
+func openReport(c *config.Config) *report.File {
+	if !c.ReportSet && c.Report != "" {
+		return defaultReport(c.Report)
+	}
+	return report.Open(c.Report)
+}
+
+// openControl binds the control socket. A name that nobody asked for and that
+// can't be had costs the control, not the workload.
+func openControl(c *config.Config, p parts) (*control.Server, error) {
+	if c.ControlOff {
+		return nil, nil
+	}
+	addr, err := c.Control, error(nil)
+	if addr == "" {
+		addr, err = control.Default(os.Getpid())
+	}
+	var s *control.Server
+	if err == nil {
+		s, err = control.Listen(addr, control.Options{Wake: p.relay.Wake, Log: p.log})
+	}
+	switch {
+	case err == nil:
+		return s, nil
+	case c.ControlSet:
+		return nil, &config.Error{Text: fmt.Sprintf("--control %q: %v", c.Control, err), Hint: "choose another address, or none"}
+	}
+	p.log.Warn("no control socket", slog.String("error", err.Error()),
+		slog.String("hint", "drainit status and drain can't reach this init; --control names another address, or none"))
+	return nil, nil
 }
 
 // openTerminal finds the terminal that the workload is to have; nil: none.
@@ -114,7 +172,7 @@ func listen(c *config.Config, p parts) (*probe.Server, error) {
 	}
 	s, err := probe.Listen(probe.Config{
 		Addr: c.ProbeAddr, ReadyPath: c.ReadyPath, LivePath: c.LivePath, MetricsPath: c.MetricsPath,
-		UnreadyStatus: c.UnreadyStatus, Log: p.log,
+		UnreadyStatus: c.UnreadyStatus, Log: p.log, Scraped: p.lastScrape,
 	}, probe.Counters{Reaped: p.table.Orphans, LogDropped: p.journal.Dropped})
 	if err == nil {
 		return s, nil
@@ -130,40 +188,6 @@ func listen(c *config.Config, p parts) (*probe.Server, error) {
 	return nil, nil
 }
 
-// misfit is the refusal of --strict-budget.
-func misfit(p budget.Plan) error {
-	text := "--strict-budget: the plan is longer than the grace period:"
-	for _, f := range p.Figures() {
-		text += fmt.Sprintf(" %s %v +", f.Name, f.D)
-	}
-	return &config.Error{
-		Text: fmt.Sprintf("%s = %v, grace %v, shortfall %v", text[:len(text)-2], p.Sum(), p.Grace, p.Shortfall()),
-		Hint: "shrink one of the figures that you set, or declare a longer --grace-period where the orchestrator gives it",
-	}
-}
-
-// refuse prints the one line and the hint.
-func refuse(err error) int {
-	var hint string
-	var e *config.Error
-	var p hooks.Problems
-	var s *child.StartError
-	switch {
-	case errors.As(err, &e):
-		hint = e.Hint
-	case errors.As(err, &p):
-		hint = p.Hint()
-	case errors.As(err, &s):
-		hint = s.Hint
-	}
-	text := "drainit: " + err.Error() + "\n"
-	if hint != "" {
-		text += "drainit: hint: " + hint + "\n"
-	}
-	self.Say(text)
-	return failed
-}
-
 // parts are what a run is wired of.
 type parts struct {
 	relay    *signals.Relay
@@ -171,7 +195,20 @@ type parts struct {
 	journal  *journal.Journal
 	log      *slog.Logger
 	server   *probe.Server
+	control  *control.Server // nil: none
 	terminal *child.Terminal
+	report   *report.File // nil: none
+	scraped  chan struct{}
+	held     []int // inherited descriptors that are the workload's alone; nil: not looked at yet
+}
+
+// lastScrape tells the loop that the final figures have been read.
+func (p parts) lastScrape() {
+	select {
+	case p.scraped <- struct{}{}:
+	default: // it knows
+	}
+	p.relay.Wake()
 }
 
 // supervised runs the loop, on the main goroutine's own thread, with the
@@ -185,6 +222,9 @@ func supervised(job supervise.Job, p parts) (status int) {
 	p.table.Answered, p.table.Collect = p.relay.Wake, self.Collect
 	go p.table.Fork()
 	status, err := supervise.Run(job, world(job, p, adopt))
+	if p.control != nil {
+		p.control.Close() // which removes its file
+	}
 	if err != nil {
 		refuse(err)
 	}
@@ -203,10 +243,17 @@ func world(job supervise.Job, p parts, adopt error) supervise.World {
 		Asked:   func() { asked(p) },
 		Ready:   func() { started(p, adopt) },
 		Log:     p.log, HookLine: p.journal.HookLine, Flush: p.journal.Close,
-		Env: syscall.Environ(), Dir: dir, Version: version,
+		Inherit: p.held, Env: syscall.Environ(), Dir: dir, Version: version,
 	}
+	w.Scraped = p.scraped
 	if p.server != nil {
 		w.Probe = p.server
+	}
+	if p.control != nil {
+		w.Control = p.control
+	}
+	if p.report != nil {
+		w.Report = p.report.Write
 	}
 	if p.terminal != nil {
 		w.Terminal = p.terminal

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -31,6 +32,7 @@ import (
 //	signal SIGNAL NAME
 //	waitexit NAME STATUS
 //	within NAME DURATION    it took at most so long from its latest signal to its end
+//	enter NAME [=STATUS] COMMAND [ARG...]   a further process of its container, as docker exec makes it
 //	http PATH STATUS [REGEXP]   until the probe listener answers so
 var scriptCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"pid1":     func(ts *testscript.TestScript, neg bool, args []string) { launch(ts, neg, args, true) },
@@ -41,6 +43,7 @@ var scriptCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"signal":   cmdSignal,
 	"waitexit": cmdWaitexit,
 	"within":   cmdWithin,
+	"enter":    cmdEnter,
 	"http":     cmdHTTP,
 }
 
@@ -250,6 +253,28 @@ func cmdWithin(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if took := p.from.Add(p.took).Sub(since); took > limit {
 		ts.Fatalf("took %v, more than %v:\n%s", took, limit, p.output())
+	}
+}
+
+func cmdEnter(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg || len(args) < 2, "enter NAME [=STATUS] COMMAND [ARG...]")
+	p, status := named(ts, args[0]), "0"
+	if s, ok := strings.CutPrefix(args[1], "="); ok {
+		status, args = s, args[1:]
+	}
+	s := ts.Value(scriptKey{}).(*script)
+	cmd := exec.Command("actor", append([]string{"enter", strconv.Itoa(p.pid)}, args[1:]...)...)
+	cmd.Env = s.env(ts)
+	cmd.Dir = ts.MkAbs(".")
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	ended := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	defer ended.Stop()
+	_ = cmd.Run()
+	_, _ = io.WriteString(ts.Stdout(), out.String())
+	_, _ = io.WriteString(ts.Stderr(), errs.String())
+	if got := strconv.Itoa(cmd.ProcessState.ExitCode()); got != status {
+		ts.Fatalf("exit status %s, want %s\n%s%s\n%s", got, status, out.String(), errs.String(), p.output())
 	}
 }
 

@@ -20,19 +20,20 @@ func house() map[string][]string {
 	return map[string][]string{
 		"": {"*"}, // main: wiring
 
-		"supervise": {"budget", "child", "config", "hooks", "phases", "probe", "signals"},
+		"supervise": {"budget", "child", "config", "control", "hooks", "phases", "probe", "report", "signals"},
 		"phases":    {"budget"},
 		"config":    {"budget", "signals"},
 
-		"budget": nil, "child": nil, "hooks": nil, "journal": nil, "probe": nil, "self": nil, "signals": nil,
+		"budget": nil, "chart": nil, "child": nil, "control": nil, "hooks": nil, "journal": nil, "probe": nil,
+		"report": nil, "self": nil, "signals": nil, "spread": nil,
 
 		// Beside the product: no package of it imports them.
-		"arch": nil, "bench": nil, "rolling": nil,
+		"arch": nil, "bench": nil, "containers": nil, "rolling": nil,
 	}
 }
 
 // tools are no part of the product, so what the product may not do is open to them.
-func tools() []string { return []string{"arch", "bench", "rolling"} }
+func tools() []string { return []string{"arch", "bench", "containers", "rolling"} }
 
 // modules are what may be used from outside, and where. The system's own calls
 // are golang.org/x/sys/unix, which any leaf may need beside one of the others.
@@ -40,7 +41,7 @@ func modules() map[string][]string {
 	return map[string][]string{
 		"github.com/alecthomas/kong":      {"config"},
 		"github.com/lmittmann/tint":       {"journal"},
-		"golang.org/x/sys":                {"child", "hooks", "journal", "self", "bench"},
+		"golang.org/x/sys":                {"child", "control", "hooks", "journal", "self", "bench"},
 		"github.com/rogpeppe/go-internal": nil, // tests alone
 	}
 }

@@ -96,7 +96,7 @@ func TestHooks(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?m)^\\| `(DRAINIT_[A-Z_]+)`").FindAllStringSubmatch(text, -1) {
 		got = append(got, m[1])
 	}
-	for _, entry := range hooks.Environment(nil, nil, hooks.Call{Workload: "exited"}) {
+	for _, entry := range hooks.Environment(nil, nil, hooks.Call{Workload: "exited", Socket: "@x"}) {
 		name, _, _ := strings.Cut(entry, "=")
 		want = append(want, name)
 	}
@@ -205,7 +205,7 @@ func headings(text string) []string {
 func TestFlagsInPages(t *testing.T) {
 	twins := config.Twins()
 	known := slices.Clone(twins)
-	for _, entry := range hooks.Environment(nil, nil, hooks.Call{Workload: "exited"}) {
+	for _, entry := range hooks.Environment(nil, nil, hooks.Call{Workload: "exited", Socket: "@x"}) {
 		name, _, _ := strings.Cut(entry, "=")
 		known = append(known, name)
 	}

@@ -30,6 +30,9 @@ func TestLogs(t *testing.T) {
 			continue
 		}
 		for _, f := range inCode[m] {
+			if f == "hook" { // hookAttr: the key is the hook's kind
+				f = documentedKind(fields)
+			}
 			if !slices.Contains(fields, f) {
 				t.Errorf("%q has the field %q, which its row does not", m, f)
 			}
@@ -40,6 +43,16 @@ func TestLogs(t *testing.T) {
 			t.Errorf("docs/reference/logs.md has %q, no code logs it", m)
 		}
 	}
+}
+
+// documentedKind is the kind of hook that a row names; a row has to name one.
+func documentedKind(fields []string) string {
+	for _, kind := range []string{"phase", "step", "companion"} {
+		if slices.Contains(fields, kind) {
+			return kind
+		}
+	}
+	return "phase"
 }
 
 // logged finds every message in the code, with the fields that can be read off

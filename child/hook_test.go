@@ -40,6 +40,19 @@ func TestHookLeavesNothing(t *testing.T) {
 	awaitExit(t, table, workload)
 }
 
+// TestHookLeavesNothingAtOnce: also what is in the midst of an execve(2) while it
+// is looked at, and shows no environment.
+func TestHookLeavesNothingAtOnce(t *testing.T) {
+	if !isolated(t) {
+		return
+	}
+	table := newOwner(t)
+	for range 100 {
+		awaitExit(t, table, startOne(t, table, hookSpec("phase", "leaver", daemons+"exit 3")))
+		eventually(t, "nothing left", func() bool { return !reap(table).Left })
+	}
+}
+
 // TestSignalHookReachesAll but not the workload.
 func TestSignalHookReachesAll(t *testing.T) {
 	if !isolated(t) {

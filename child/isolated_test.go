@@ -50,6 +50,41 @@ func reap(t *Table) (r Reaped) {
 // others (os/exec, the tests beside it). It is a subreaper, as the init is.
 func isolated(t *testing.T) bool {
 	t.Helper()
+	return isolatedBy(t, nil)
+}
+
+// skip leaves a test out; where DRAINIT_CI is set (CI) that is a failure.
+func skip(t *testing.T, why string) {
+	t.Helper()
+	if os.Getenv("DRAINIT_CI") != "" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
+}
+
+// needRoot skips what only root can set up.
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		skip(t, "needs root")
+	}
+}
+
+// withoutProc is isolated in a mount namespace of its own, without /proc.
+func withoutProc(t *testing.T) bool {
+	t.Helper()
+	needRoot(t)
+	if !isolatedBy(t, &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}) {
+		return false
+	}
+	if err := unix.Mount("tmpfs", "/proc", "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	return true
+}
+
+func isolatedBy(t *testing.T, attr *syscall.SysProcAttr) bool {
+	t.Helper()
 	if os.Getenv("CHILD_ISOLATED") == t.Name() {
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 			t.Fatal(err)
@@ -57,10 +92,14 @@ func isolated(t *testing.T) bool {
 		return true
 	}
 	t.Parallel()
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=60s", "-test.v")
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=8s", "-test.v")
 	cmd.Env = append(os.Environ(), "CHILD_ISOLATED="+t.Name())
+	cmd.SysProcAttr = attr
 	cmd.WaitDelay = time.Second // for what a test that failed has left
 	out, err := cmd.CombinedOutput()
+	if strings.Contains(t.Name(), "Fuse") { t.Log(string(out)) }; if err == nil && strings.Contains(string(out), "--- SKIP: "+t.Name()) {
+		skip(t, string(out))
+	}
 	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -75,9 +114,9 @@ func newOwner(t *testing.T) *Table {
 	t.Cleanup(func() {
 		table.Stop()
 		<-done
-		if o, ok := table.look(); ok { // what a test that failed has left
+		if o, ok := table.look(zero); ok { // what a test that failed has left
 			for _, p := range o.byPID {
-				if o.of(p) != outside {
+				if o.of(p) != (owner{}) {
 					_ = syscall.Kill(p.pid, syscall.SIGKILL)
 				}
 			}
@@ -102,6 +141,9 @@ func startOne(t *testing.T, table *Table, s Spec) *Proc {
 	}
 	return a.Proc
 }
+
+// zero is the time that never comes.
+var zero time.Time
 
 const patience = 20 * time.Second
 
@@ -128,15 +170,4 @@ func awaitExit(t *testing.T, table *Table, p *Proc) Exit {
 		return found != nil
 	})
 	return *found
-}
-
-// leaveDaemon plays a hook that leaves a daemon behind.
-func leaveDaemon() {
-	_ = os.Unsetenv("CHILD_ACT")
-	cmd := exec.Command("sleep", "605")
-	cmd.Env = syscall.Environ()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil { // returns when sleep is in its own session
-		os.Exit(1)
-	}
 }

@@ -1,118 +1,117 @@
 package child
 
-import (
-	"os"
-	"time"
-)
+import "time"
 
 // Whose is a process? A hook's, when it belongs to the hook's session or
 // group, descends from it, or was executed with the hook's environment: a
 // daemon that a hook started leaves the session (setsid(2)) and, when its
-// parent ends, the family too, but keeps the environment that marks it.
-// Everything else that descends from the init, or was adopted by it, is the
-// workload's. What came in from outside (docker exec: its parent shows as 0) is
-// nobody's here.
+// parent ends, the family too, but keeps the environment that marks it. What has
+// once been seen to be a hook's stays it. Everything else that descends from the
+// init, or was adopted by it, is the workload's. What came in from outside
+// (docker exec: its parent shows as 0) is nobody's here.
+
+// owner is what a process belongs to. The zero value is nobody here.
+type owner struct {
+	hook   *Proc // one that runs, or that is kept
+	theirs bool  // the workload
+}
 
 // ownership sorts the processes of one look at /proc.
 type ownership struct {
 	t      *Table
 	byPID  map[int]process
 	owner  map[int]owner
-	marked bool // the environment tells hooks apart
+	forked map[int]bool // perhaps by us and just now: not known by its number yet
 }
 
-// owner is what a process belongs to: a hook's pid, or one of these.
-type owner int
-
-const (
-	outside owner = 0
-	theirs  owner = -1 // the workload's
-)
-
-// look reads /proc and sorts it; false when it can't be read.
-func (t *Table) look() (ownership, bool) { return t.lookFor(0) }
-
-// lookFor is look within a limit of time.
-func (t *Table) lookFor(limit time.Duration) (ownership, bool) {
-	all, ok := t.proc.list(limit)
+// look reads /proc and sorts it, within a limit of time; the zero time never
+// comes. False: it can't be read.
+func (t *Table) look(until time.Time) (*ownership, bool) {
+	all, whole, ok := t.proc.list(until)
 	if !ok {
-		return ownership{}, false
+		return nil, false
 	}
-	o := ownership{t: t, byPID: make(map[int]process, len(all)), owner: make(map[int]owner, len(all))}
+	o := &ownership{t: t, byPID: make(map[int]process, len(all)), owner: make(map[int]owner, len(all))}
 	for _, p := range all {
 		o.byPID[p.pid] = p
 	}
-	// Below another drainit everything carries the mark of its hook.
-	_, inherited := os.LookupEnv("DRAINIT_HOOK")
-	o.marked = t.hooks && !inherited
+	if !t.hooks { // then everything is the workload's, whatever it carries
+		return o, true
+	}
+	t.checkNumbers(all, whole)
+	if whole {
+		t.marks.forget(func(id identity) bool { return o.byPID[id.pid].start != id.start })
+	}
+	o.forked = t.marks.learn(o.unknown(), t.pending > 0, until)
 	return o, true
+}
+
+// unknown are the processes of which only the mark can tell whose they are.
+func (o *ownership) unknown() []identity {
+	var all []identity
+	for _, p := range o.byPID {
+		id := p.identity()
+		if _, known := o.t.marks.known[id]; known || p.parent != o.t.self {
+			continue
+		}
+		if o.t.procs[p.pid] == nil && o.t.leader(p.session) == nil && o.t.leader(p.group) == nil {
+			all = append(all, id)
+		}
+	}
+	return all
 }
 
 // of returns the owner of a process. The chain of parents is followed up to
 // the init or to the first ancestor that is known; a chain can't be longer than
 // the table, even if numbers were reused while it was read.
-func (o *ownership) of(p process) owner {
-	if who, ok := o.owner[p.pid]; ok {
+func (o *ownership) of(p process) owner { return o.resolve(p, len(o.byPID)) }
+
+func (o *ownership) resolve(p process, depth int) owner {
+	who, ok := o.owner[p.pid]
+	if ok {
 		return who
 	}
-	who := o.find(p, len(o.byPID))
+	who = o.find(p, depth)
 	o.owner[p.pid] = who
+	if who.hook != nil {
+		o.t.marks.note(p.identity(), who.hook.mark())
+	}
 	return who
 }
 
 func (o *ownership) find(p process, depth int) owner {
-	switch {
-	case p.pid == o.t.self || depth < 0:
-		return outside
-	case o.isHook(p.session):
-		return owner(p.session)
-	case o.isHook(p.group):
-		return owner(p.group)
-	case p.parent == o.t.self:
+	if p.pid == o.t.self || depth < 0 {
+		return owner{}
+	}
+	for _, number := range []int{p.session, p.group} {
+		if h := o.t.leader(number); h != nil {
+			return owner{hook: h}
+		}
+	}
+	if p.parent == o.t.self {
 		return o.adopted(p)
 	}
-	parent, ok := o.byPID[p.parent]
-	if !ok {
-		return outside
+	if parent, ok := o.byPID[p.parent]; ok {
+		return o.resolve(parent, depth-1)
 	}
-	if who, ok := o.owner[parent.pid]; ok {
-		return who
-	}
-	who := o.find(parent, depth-1)
-	o.owner[parent.pid] = who
-	return who
+	return owner{}
 }
 
 // adopted tells a hook's stray daemon from the workload's processes.
 func (o *ownership) adopted(p process) owner {
-	if known := o.t.procs[p.pid]; known != nil && !known.Hook {
-		return theirs
+	if o.forked[p.pid] {
+		return owner{}
 	}
-	if o.t.pending > 0 && o.t.proc.sameProgram(p.pid) {
-		return outside // just forked, and not known by its number yet
+	is := o.t.marks.known[p.identity()]
+	if is.name == "" || is == o.t.inherited || o.t.procs[p.pid] != nil {
+		return owner{theirs: true}
 	}
-	if !o.marked {
-		return theirs
+	if h := o.t.marked(is); h != nil {
+		return owner{hook: h}
 	}
-	name := o.t.proc.hook(p.pid)
-	if name == "" {
-		return theirs
-	}
-	for pid, h := range o.t.procs {
-		if h.Hook && h.Name == name {
-			return owner(pid)
-		}
-	}
-	if o.t.pending > 0 {
-		return outside // of the hook that is being started
-	}
-	return theirs // of a hook that is long gone: it ends with the workload
-}
-
-// isHook tells whether pid leads a hook's session.
-func (o *ownership) isHook(pid int) bool {
-	p := o.t.procs[pid]
-	return p != nil && p.Hook
+	// Of the hook that is being started; or of one that is long gone: that ends
+	// with the workload.
+	return owner{theirs: o.t.pending == 0}
 }
 
 // each calls f for every process that belongs to who.
@@ -122,4 +121,40 @@ func (o *ownership) each(who owner, f func(process)) {
 			f(p)
 		}
 	}
+}
+
+// leader returns the hook whose session, and group, has that number.
+func (t *Table) leader(number int) *Proc {
+	if p := t.procs[number]; p != nil && p.Hook {
+		return p
+	}
+	for _, p := range t.kept {
+		if p.PID == number && !p.lost {
+			return p
+		}
+	}
+	return nil
+}
+
+// marked returns the hook that has a mark; nil: there is none any more. A call
+// that runs beside what an earlier one of the same hook left behind, a step's
+// stop, gets none of that: its own strays are ended with the rest.
+func (t *Table) marked(is mark) *Proc {
+	for _, p := range t.kept {
+		if p.carries(is) {
+			return p
+		}
+	}
+	for _, p := range t.procs {
+		if p.carries(is) {
+			return p
+		}
+	}
+	return nil
+}
+
+// carries tells whether a mark is the hook's. One that was started without a kind
+// takes any.
+func (p *Proc) carries(is mark) bool {
+	return p.Hook && p.Name == is.name && (p.Kind == "" || p.Kind == is.kind)
 }

@@ -23,6 +23,7 @@ func TestParseStat(t *testing.T) {
 		{"12 (x\ny) T 1 2 3 4\n", process{parent: 1, group: 2, session: 3, state: 'T'}, true},
 		{"12 ()) D 0 0 0", process{state: 'D'}, true},
 		{"12 (sh) S 0 -1 -1 0", process{group: -1, session: -1, state: 'S'}, true},
+		{"12 (sh) S 1 12 12 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0", process{parent: 1, group: 12, session: 12, state: 'S', start: 4711}, true},
 		{"", process{}, false},
 		{"12 (sh", process{}, false},
 		{"12 (sh)", process{}, false},

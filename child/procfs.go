@@ -6,72 +6,110 @@ import (
 	"strconv"
 	"syscall"
 	"time"
-)
 
-// procFS reads /proc (proc(5)). It is optional: without it only the known
-// process groups can be reached.
-type procFS struct {
-	stat [512]byte
-	env  []byte
-}
+	"golang.org/x/sys/unix"
+)
 
 // process is what stat tells of one process.
 type process struct {
 	pid, parent, group, session int
 	state                       byte
+	start                       uint64 // when it was forked, in clock ticks since boot; 0: not known
+}
+
+// identity tells a process from all that have had its number before: the number
+// is not taken again within a clock tick. It stays the same over execve(2).
+type identity struct {
+	pid   int
+	start uint64
+}
+
+func (p process) identity() identity { return identity{p.pid, p.start} }
+
+// procFS reads /proc (proc(5)). It is optional: without it only the known
+// process groups can be reached.
+type procFS struct{ reader reader[int, seen] }
+
+// seen is what reading a process's stat came to.
+type seen struct {
+	process
+	alive bool // and no zombie
 }
 
 // usable tells whether /proc shows the processes of our own PID namespace. One
 // that was mounted for another (unshare --pid without a mount of its own)
 // shows other processes under our numbers: it must not be believed.
-func (procFS) usable() bool {
+func (*procFS) usable() bool {
 	self, err := os.Readlink("/proc/self")
 	return err == nil && self == strconv.Itoa(syscall.Getpid())
 }
 
 // list returns all processes that can be seen but the zombies, which are
-// nobody's to signal. Those that end meanwhile are left out, and so is what has
-// not been read when the limit is over; 0: there is none.
-func (f *procFS) list(limit time.Duration) ([]process, bool) {
-	began := time.Now()
+// nobody's to signal. Those that end meanwhile are left out. Whole is false when
+// some are missing, since until came first; the zero time never comes.
+func (f *procFS) list(until time.Time) (all []process, whole, ok bool) {
+	pids, err := f.pids()
+	if err != nil {
+		return nil, false, false
+	}
+	all = make([]process, 0, len(pids))
+	begin := func() func(int) seen { return new(statReader).read }
+	whole = f.reader.each(pids, until, begin, func(_ int, s seen) {
+		if s.alive {
+			all = append(all, s.process)
+		}
+	})
+	for pid := range f.reader.stuck {
+		if p, alive := unseen(pid); alive {
+			all = append(all, p)
+		}
+	}
+	return all, whole && len(f.reader.stuck) == 0, whole || passed(until)
+}
+
+// pids lists the numbers of processes.
+func (f *procFS) pids() ([]int, error) {
 	if !f.usable() {
-		return nil, false
+		return nil, syscall.ENOENT
 	}
 	dir, err := os.Open("/proc")
 	if err != nil {
-		return nil, false
+		return nil, err
 	}
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
-		return nil, false
+		return nil, err
 	}
-	all := make([]process, 0, len(names))
+	pids := make([]int, 0, len(names))
 	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		if p, ok := f.read(pid); ok {
-			all = append(all, p)
-		}
-		if limit > 0 && time.Since(began) > limit {
-			break
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
 		}
 	}
-	return all, true
+	return pids, nil
 }
 
-// read returns one process; false when it has ended or is a zombie.
-func (f *procFS) read(pid int) (process, bool) {
-	n := readFile("/proc/"+strconv.Itoa(pid)+"/stat", f.stat[:])
-	p, ok := parseStat(f.stat[:n])
+// unseen is a process whose stat can't be read, since it hangs. Session and group
+// the kernel tells all the same; it counts as one that was adopted.
+func unseen(pid int) (process, bool) {
+	group, err := unix.Getpgid(pid)
+	session, _ := unix.Getsid(pid)
+	return process{pid: pid, parent: syscall.Getpid(), group: group, session: session, state: 'D'}, err == nil
+}
+
+// statReader reads processes' stat. It belongs to one goroutine.
+type statReader struct{ buf [512]byte }
+
+func (f *statReader) read(pid int) seen {
+	n, _ := readFile("/proc/"+strconv.Itoa(pid)+"/stat", f.buf[:])
+	p, ok := parseStat(f.buf[:n])
 	p.pid = pid
-	return p, ok && p.state != 'Z' && p.state != 'X'
+	return seen{p, ok && p.state != 'Z' && p.state != 'X'}
 }
 
-// parseStat reads the state, the parent, the group and the session out of
-// proc_pid_stat(5). The name of the program stands in parentheses and may hold
+// parseStat reads the state, the parent, the group, the session and the start
+// out of proc_pid_stat(5). The name of the program stands in parentheses and may hold
 // anything, parentheses and blanks too, so it ends at the last one.
 func parseStat(line []byte) (process, bool) {
 	end := bytes.LastIndexByte(line, ')')
@@ -93,51 +131,19 @@ func parseStat(line []byte) (process, bool) {
 		}
 		n[i] = v
 	}
-	return process{state: fields[0][0], parent: n[0], group: n[1], session: n[2]}, true
-}
-
-// How much room there is for a process's environment at first, and at most: the
-// kernel lets arguments and environment have 6 MiB together (execve(2)). The
-// mark stands at the end of it.
-const (
-	minEnviron = 64 << 10
-	maxEnviron = 8 << 20
-)
-
-// hook returns the value of DRAINIT_HOOK in the environment that a process was
-// executed with; empty where there is none or it may not be read.
-func (f *procFS) hook(pid int) string {
-	name := "/proc/" + strconv.Itoa(pid) + "/environ"
-	n := readFile(name, f.env)
-	for n == len(f.env) && n < maxEnviron {
-		f.env = make([]byte, max(2*n, minEnviron))
-		n = readFile(name, f.env)
+	p := process{state: fields[0][0], parent: n[0], group: n[1], session: n[2]}
+	if len(fields) > 19 {
+		p.start, _ = strconv.ParseUint(string(fields[19]), 10, 64)
 	}
-	for entry := range bytes.SplitSeq(f.env[:n], []byte{0}) {
-		if value, ok := bytes.CutPrefix(entry, []byte(hookVariable)); ok {
-			return string(value)
-		}
-	}
-	return ""
+	return p, true
 }
 
-// sameProgram tells whether a process still has the init's own command line, as
-// a child has between fork(2) and execve(2).
-func (f *procFS) sameProgram(pid int) bool {
-	var theirs, own [512]byte
-	n := readFile("/proc/"+strconv.Itoa(pid)+"/cmdline", theirs[:])
-	m := readFile("/proc/self/cmdline", own[:])
-	return n > 0 && bytes.Equal(theirs[:n], own[:m])
-}
-
-// hookVariable is what every hook has in its environment.
-const hookVariable = "DRAINIT_HOOK="
-
-// readFile fills buf from a file and returns how many bytes it got.
-func readFile(name string, buf []byte) int {
+// readFile fills buf from a file and returns how many bytes it got. The error is
+// that of opening it: one that has ended shows nothing.
+func readFile(name string, buf []byte) (int, error) {
 	fd, err := syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
-		return 0
+		return 0, err
 	}
 	defer syscall.Close(fd)
 	total := 0
@@ -151,5 +157,5 @@ func readFile(name string, buf []byte) int {
 		}
 		total += n
 	}
-	return total
+	return total, nil
 }

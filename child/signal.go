@@ -19,45 +19,79 @@ func (t *Table) Signal(p *Proc, sig syscall.Signal, group bool) error {
 	return syscall.Kill(p.PID, sig)
 }
 
-// SignalHook sends sig to all that belongs to a hook: its group, its session,
-// and what left both.
+// SignalHook sends sig to all that belongs to a hook that runs: its group, its
+// session, and what left both. CONT follows TERM, since a suspended one would not
+// act before. One whose end has been reaped has nothing that SignalHook reaches,
+// see SignalLeft. It takes no longer than killLook to find what is to be killed.
 func (t *Table) SignalHook(p *Proc, sig syscall.Signal) {
 	if t.procs[p.PID] != p {
 		return
 	}
-	_ = syscall.Kill(-p.PID, sig) // ESRCH: it has just ended
-	o, ok := t.look()
-	if !ok {
-		return
-	}
-	o.each(owner(p.PID), func(q process) {
-		if q.group != p.PID { // the group has it already
-			_ = syscall.Kill(q.pid, sig)
-		}
-	})
+	p.keep = false
+	t.signalGroup(p.PID, sig, sig == syscall.SIGTERM)
+	s := sweepOf(owner{hook: p}, sig)
+	s.spared = p.PID // the group has it already
+	t.sweep(s)
 }
-
-// killRounds bounds how often one call looks again for what a process forked
-// while it was being killed.
-const killRounds = 4
 
 // killSession ends what a hook that is a zombie left behind. A process that
 // forks meanwhile is found by the next look.
 func (t *Table) killSession(p *Proc) {
 	_ = syscall.Kill(-p.PID, syscall.SIGKILL)
-	for range killRounds {
-		o, ok := t.look()
+	t.sweep(sweepOf(owner{hook: p}, syscall.SIGKILL))
+}
+
+// sweep is a signal for all processes of an owner.
+type sweep struct {
+	who    owner
+	sig    syscall.Signal
+	resume bool      // CONT follows
+	spared int       // a group that is left out; 0: none
+	rounds int       // looks at most, each for what was forked during the one before
+	until  time.Time // the looks end by then; zero: they have no end
+}
+
+// How many looks there are. Who is told may fork once more before it acts; who
+// is killed, as often as it likes.
+const (
+	tellRounds = 2
+	killRounds = 4
+)
+
+// killLook bounds the looks for what is to be killed: with very many processes
+// the deadline must not pass over it.
+const killLook = 300 * time.Millisecond
+
+func sweepOf(who owner, sig syscall.Signal) sweep {
+	if sig == syscall.SIGKILL {
+		return sweep{who: who, sig: sig, rounds: killRounds, until: time.Now().Add(killLook)}
+	}
+	return sweep{who: who, sig: sig, resume: sig == syscall.SIGTERM, rounds: tellRounds}
+}
+
+// sweep signals each process once. All get it: one that has just been told to
+// stop does not show it yet (its threads stop one after the other), and CONT does
+// nothing to a process that runs. False: /proc can't be read.
+func (t *Table) sweep(s sweep) (Rest, bool) {
+	r := Rest{Known: true}
+	told := make(map[int]bool)
+	for range s.rounds {
+		o, ok := t.look(s.until)
 		if !ok {
-			return
+			return Rest{}, false
 		}
-		found := false
-		o.each(owner(p.PID), func(q process) {
-			found = syscall.Kill(q.pid, syscall.SIGKILL) == nil || found
+		before := len(told)
+		o.each(s.who, func(q process) {
+			if !told[q.pid] && (s.spared == 0 || q.group != s.spared) {
+				told[q.pid] = true
+				r.signal(q.pid, s.sig, s.resume)
+			}
 		})
-		if !found {
-			return
+		if len(told) == before {
+			break
 		}
 	}
+	return r, true
 }
 
 // Rest is what a look for the remains of the workload found.
@@ -68,43 +102,20 @@ type Rest struct {
 }
 
 // SignalRest sends sig to every process of the workload that is left, with
-// resume CONT behind it, since a stopped one would not act before. All get it:
-// one that has just been told to stop does not show it yet (its threads stop one
-// after the other), and CONT does nothing to a process that runs. group is the
-// workload's process group, for when /proc can't be read.
+// resume CONT behind it, since a stopped one would not act before. group is the
+// workload's process group, for when /proc can't be read. One call with KILL
+// looks once, as the caller sends it again and again.
 func (t *Table) SignalRest(group int, sig syscall.Signal, resume bool) Rest {
-	rounds, limit := tellRounds, time.Duration(0)
-	if sig == syscall.SIGKILL { // sent again and again by the caller
-		rounds, limit = 1, killLook
+	s := sweepOf(owner{theirs: true}, sig)
+	s.resume = resume
+	if sig == syscall.SIGKILL {
+		s.rounds = 1
 	}
-	r := Rest{Known: true}
-	told := make(map[int]bool)
-	for range rounds {
-		o, ok := t.lookFor(limit)
-		if !ok {
-			return t.signalGroup(group, sig, resume)
-		}
-		before := len(told)
-		o.each(theirs, func(q process) {
-			if !told[q.pid] {
-				told[q.pid] = true
-				r.signal(q.pid, sig, resume)
-			}
-		})
-		if len(told) == before {
-			break
-		}
+	if r, ok := t.sweep(s); ok {
+		return r
 	}
-	return r
+	return t.signalGroup(group, sig, resume)
 }
-
-// tellRounds is how often what is left is looked at, so that a process that was
-// forked during the first look is told too.
-const tellRounds = 2
-
-// killLook bounds one look for what is to be killed: with very many processes
-// the deadline must not pass over it.
-const killLook = 300 * time.Millisecond
 
 // signal signals one process and counts it.
 func (r *Rest) signal(pid int, sig syscall.Signal, resume bool) {
@@ -135,24 +146,28 @@ func (t *Table) signalGroup(group int, sig syscall.Signal, resume bool) Rest {
 
 // Remains counts the processes of the workload that are left; false when that
 // can't be told.
-func (t *Table) Remains() (int, bool) {
-	o, ok := t.look()
+func (t *Table) Remains() (int, bool) { return t.count(owner{theirs: true}) }
+
+// count counts the processes of an owner; false: /proc can't be read.
+func (t *Table) count(who owner) (int, bool) {
+	o, ok := t.look(time.Time{})
 	if !ok {
 		return 0, false
 	}
 	n := 0
-	o.each(theirs, func(process) { n++ })
+	o.each(who, func(process) { n++ })
 	return n, true
 }
 
-// Hooks tells whether a hook is running.
+// Hooks tells whether a child may be a hook's: one is running, or what one left
+// behind is kept.
 func (t *Table) Hooks() bool {
 	for _, p := range t.procs {
 		if p.Hook {
 			return true
 		}
 	}
-	return false
+	return len(t.kept) > 0
 }
 
 // KillAll sends KILL to every process that the init may signal (kill(2) with

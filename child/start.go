@@ -22,6 +22,14 @@ type Spec struct {
 	// Name is the value of DRAINIT_HOOK in Env, by which the processes that a
 	// hook leaves behind are known; empty for the workload.
 	Name string
+	// Kind is the value of DRAINIT_HOOK_KIND in Env, since a name is unique among
+	// the hooks of a kind only; empty: a mark of the name is the hook's, whatever
+	// its kind.
+	Kind string
+	// Keep: what a hook leaves behind when it exits with 0 is not killed but stays
+	// its own, until Forget: it is not the workload's, and SignalLeft reaches it.
+	// It is given up by SignalHook: one that was told to stop leaves nothing.
+	Keep bool
 	// Session gives the process a session of its own (hooks); otherwise it
 	// leads a process group of its own in the init's session (the workload).
 	Session bool
@@ -32,12 +40,16 @@ type Spec struct {
 	// PR_SET_PDEATHSIG(2const) goes: the direct child only, and not after it
 	// has changed its user.
 	DieWithInit bool
+	// Inherit are descriptors from 3 on that it gets under their own numbers,
+	// close-on-exec as they may be.
+	Inherit []int
 	// Check is asked first, by the goroutine that forks, so that a file system
 	// that does not answer holds up nobody else; nil: nothing is.
 	Check func() error
 	// Output takes what the process prints on its standard output and error,
 	// line by line, from a goroutine of its own; nil: both are inherited, and
-	// standard input too, which is /dev/null otherwise.
+	// standard input too, which is /dev/null otherwise. What it left behind and is
+	// kept goes on being read.
 	Output func(line string)
 }
 

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestEveryStatusArrives: children that exit at once, orphans, and commands that
@@ -169,10 +171,10 @@ func TestPeekReadsStatus(t *testing.T) {
 	table := newOwner(t)
 	for _, status := range []int{0, 1, 2, 77, 128, 255} {
 		p := startOne(t, table, shell("exit "+strconv.Itoa(status)))
-		got := 0
-		eventually(t, "the zombie", func() bool { got = peek(p.PID, 4); return got != 0 }) // WEXITED
-		if got != max(status, 1) {
-			t.Errorf("status %d read as %d", status, got)
+		var code, got int
+		eventually(t, "the zombie", func() (ok bool) { code, got, ok = peek(p.PID, unix.WEXITED); return ok })
+		if got != status || code != exited {
+			t.Errorf("status %d read as %d, code %d", status, got, code)
 		}
 		if e := awaitExit(t, table, p); e.Status != status {
 			t.Errorf("status %d reaped as %d", status, e.Status)

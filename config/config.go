@@ -1,7 +1,6 @@
 package config
 
 import (
-	"io"
 	"log/slog"
 	"path/filepath"
 	"strconv"
@@ -15,10 +14,12 @@ import (
 
 // Config is the main job, validated.
 type Config struct {
-	Command  []string
+	Command  []string // empty for the plan alone, where none needs to be told
 	Platform Platform
-	Budget   budget.Input // but for the number of phases
+	Budget   budget.Input // but for the numbers of phases, companions and waves
 	Strict   bool
+	// StartTimeout bounds each lifecycle step's start; 0: nothing does.
+	StartTimeout time.Duration
 
 	StopSignal  syscall.Signal // 0: the signal that began the drain
 	DrainOn     signals.Set
@@ -33,80 +34,51 @@ type Config struct {
 	UnreadyStatus                    int
 
 	ConfigDir string // empty: no hooks
-	Service   string
+	Service   string // empty where there is no command
+
+	// Report is where the shutdown report goes, an absolute path; empty: nowhere.
+	// Not ReportSet, it is the default, which counts only where it is there.
+	Report    string
+	ReportSet bool
+
+	// Control is the address of the control socket, @name or an absolute path;
+	// empty: the default one, or none where ControlOff says so.
+	Control    string
+	ControlSet bool // somebody asked for this address, or for none
+	ControlOff bool
+
+	// Nested tells that another init runs above this one: what that one looks
+	// after, hooks, probes, report and exit status, is left to it.
+	Nested bool
 
 	LogFormat   string
 	LogLevel    slog.Level
 	LogLevelSet bool
 }
 
-// World is what the settings are read from.
-type World struct {
-	Args []string // without the program's own name
-	Env  func(string) (string, bool)
-	PID  int
-	Help io.Writer // where --help is printed
-}
-
-// Result is what the command line asks for.
-type Result struct {
-	Version bool // print the version
-	Run     *Config
-}
-
-// Parse reads flags and variables. The argument list is cut at its first "--"
-// before anything is looked at. Errors are *Error, or ErrHelp.
-func Parse(w World) (Result, error) {
-	args, command, cut := split(w.Args)
-	if !cut && len(args) > 0 && args[0] == "version" {
-		return parseVersion(args[1:])
-	}
-	f, err := parseFlags(args, cut, w.Help)
-	if err != nil {
-		return Result{}, err
-	}
-	if f.Version {
-		return Result{Version: true}, nil
-	}
-	if len(command) == 0 {
-		return Result{}, &Error{
-			Text: "no command to run",
-			Hint: "it stands behind --: drainit [flags] -- COMMAND [ARG...]",
-		}
-	}
-	c, err := convert(f, command, w)
-	return Result{Run: c}, err
-}
-
-func parseVersion(rest []string) (Result, error) {
-	if len(rest) > 0 {
-		return Result{}, &Error{Text: "unexpected argument " + strconv.Quote(rest[0]) + " behind version"}
-	}
-	return Result{Version: true}, nil
-}
-
 // split cuts at the first "--".
-func split(args []string) (before, command []string, cut bool) {
+func split(args []string) line {
 	for i, a := range args {
 		if a == "--" {
-			return args[:i], args[i+1:], true
+			return line{args[:i], args[i+1:], true}
 		}
 	}
-	return args, nil, false
+	return line{args: args}
 }
 
-// convert reads every setting and holds them against each other.
-func convert(f *flags, command []string, w World) (*Config, error) {
-	r := &reader{env: w.Env}
-	c := &Config{Command: command}
+// convert reads every setting and holds them against each other. The command
+// may be empty, for a plan.
+func (r *reader) convert(f *flags, command []string, w World) *Config {
+	c := &Config{Command: command, Nested: r.nested}
 	r.plan(c, f, w)
 	r.signals(c, f)
 	r.probe(c, f)
 	r.rest(c, f)
-	if r.err != nil {
-		return nil, r.err
-	}
-	return c, nil
+	c.Report, c.ReportSet = r.report(f.Report)
+	s := r.own("control", f.Control)
+	c.Control, c.ControlSet = r.control(s), s.given
+	c.ControlOff = s.value == none
+	return c
 }
 
 // plan reads the figures.
@@ -130,7 +102,10 @@ func (r *reader) plan(c *Config, f *flags, w World) {
 		Announce:     figure("announce-delay", f.AnnounceDelay, c.Platform.Announce),
 		DrainBudget:  figure("drain-budget", f.DrainBudget, budget.DefaultDrainBudget),
 		DrainTimeout: figure("drain-timeout", f.DrainTimeout, 0),
+		StepTimeout:  figure("step-timeout", f.StepTimeout, budget.DefaultStepTimeout),
+		Linger:       figure("linger", f.Linger, 0),
 	}
+	c.StartTimeout = r.limit("start-timeout", f.StartTimeout)
 	c.Strict = r.on("strict-budget", f.StrictBudget)
 }
 
@@ -182,12 +157,12 @@ func (r *reader) drainOn(c *Config, f *flags) {
 
 // remap reads N:M,...
 func (r *reader) remap(c *Config, f *flags) {
-	s := r.text("remap-exit", f.RemapExit)
+	s := r.own("remap-exit", f.RemapExit)
 	if !s.given {
 		return
 	}
 	c.RemapExit = make(map[int]int)
-	if s.value == "none" {
+	if s.value == none {
 		return
 	}
 	const hint = "pairs of exit statuses from 0 to 255: 143:0,130:0"
@@ -209,12 +184,10 @@ func (r *reader) remap(c *Config, f *flags) {
 
 // rest reads what remains.
 func (r *reader) rest(c *Config, f *flags) {
-	c.ConfigDir = "/etc/drainit"
-	if s := r.text("config-dir", f.ConfigDir); s.given {
-		c.ConfigDir = s.value
-		c.ConfigDir = r.dir(s)
+	c.ConfigDir = r.configDir(f.ConfigDir)
+	if len(c.Command) > 0 {
+		c.Service = filepath.Base(c.Command[0])
 	}
-	c.Service = filepath.Base(c.Command[0])
 	if s := r.text("service", f.Service); s.given {
 		c.Service = s.value
 		if s.value == "" {
@@ -226,21 +199,4 @@ func (r *reader) rest(c *Config, f *flags) {
 	level := r.oneOf(s, "info", "debug", "info", "warn", "error")
 	_ = c.LogLevel.UnmarshalText([]byte(level)) // one of four known words
 	c.LogLevelSet = s.given
-}
-
-// dir reads a directory, or none. A relative one counts from where the init
-// was started, since its own directory is another one later.
-func (r *reader) dir(s setting) string {
-	switch s.value {
-	case "none":
-		return ""
-	case "":
-		r.refuse(s, "empty", "a directory, or none")
-		return ""
-	}
-	path, err := filepath.Abs(s.value)
-	if err != nil {
-		r.refuse(s, err.Error(), "an absolute path")
-	}
-	return path
 }

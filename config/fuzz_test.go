@@ -13,9 +13,13 @@ func FuzzArgs(f *testing.F) {
 		"", "--\x00app", "-g\x00--\x00app", "--grace-period\x005\x00--\x00app", "--grace-period=5\x00--\x00app", "-gh", "-\xc3\xa4",
 		"--\x00", "-", "---", "--=", "-=", "--=x\x00y", "--grace-period", "--prestop\x00-5", "--rewrite=a\nb\x00--\x00x", "version", "version\x00x",
 		"--help\x00--nope", "--signal-group=\xff", "--drain-on=TERM,\x01", "--strict-budget=", "${x}", "--service=${x}\x00--\x00a", "--drain-on=none\x00--rewrite=TERM:\x00--\x00a",
+		"drain", "drain\x00--budget=5\x00--control=@x", "status\x00--json\x00--ready=no", "announce\x00--\x00x", "undrain\x00-h", "drain\x00--budget",
+		"spread\x00--over=1m\x00--jitter\x00--\x00redis-cli\x00{}", "spread", "budget\x00--json\x00--grace-period=30", "budget\x00--\x00app", "budget\x00--version",
+		"version\x00-h", "lead\x00--\x00x", "\xff\x00\n",
 	} {
 		f.Add(seed, "", "")
 		f.Add("--\x00app", "DRAINIT_GRACE_PERIOD", seed)
+		f.Add("drain", "DRAINIT_CONTROL", seed)
 	}
 	for flag := range known() {
 		f.Add("--"+flag+"=\x1b\n\x00--\x00app", twin(flag), "a\nb")
@@ -38,12 +42,33 @@ func FuzzArgs(f *testing.F) {
 			}
 		case err != nil:
 			t.Errorf("%q: %T", args, err)
-		case r.Version == (r.Run != nil):
-			t.Errorf("%q: %+v", args, r)
-		case r.Run != nil:
-			if len(r.Run.Command) == 0 || r.Run.Budget.Grace.D < 0 || r.Run.Platform.Name == "" {
-				t.Errorf("%q: %+v", args, r.Run)
-			}
+		default:
+			wellFormed(t, args, r)
 		}
 	})
+}
+
+// wellFormed: a result is one thing, and complete.
+func wellFormed(t *testing.T, args []string, r Result) {
+	t.Helper()
+	n := 0
+	for _, there := range []bool{r.Version, r.Run != nil, r.Client != nil, r.Spread != nil, r.Budget != nil} {
+		if there {
+			n++
+		}
+	}
+	if n != 1 || r.BudgetJSON && r.Budget == nil {
+		t.Errorf("%q: %+v", args, r)
+	}
+	for _, c := range []*Config{r.Run, r.Budget} {
+		if c != nil && (len(c.Command) == 0 && c != r.Budget || c.Budget.Grace.D < 0 || c.Platform.Name == "" || len(c.Control) > 107) {
+			t.Errorf("%q: %+v", args, c)
+		}
+	}
+	if c := r.Client; c != nil && (!isVerb(c.Verb) || c.Control != "" && c.Control[0] != '@' && c.Control[0] != '/') {
+		t.Errorf("%q: %+v", args, c)
+	}
+	if s := r.Spread; s != nil && (len(s.Command) == 0 || s.Over < 0 || s.Over > 0 && !s.OverSet) {
+		t.Errorf("%q: %+v", args, s)
+	}
 }

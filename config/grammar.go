@@ -24,6 +24,9 @@ type flags struct {
 	AnnounceDelay *string `placeholder:"D" help:"How long readiness fails before the first phase, the workload still serving. Default: by platform."`
 	DrainBudget   *string `placeholder:"D" help:"Shared by all phases. Default: 10s."`
 	DrainTimeout  *string `placeholder:"D" help:"How long the workload gets from its stop signal to its KILL. Default: what the grace period leaves."`
+	StepTimeout   *string `placeholder:"D" help:"Bound of stopping the companions, together, and of each wave of lifecycle stops. Default: 10s."`
+	StartTimeout  *string `placeholder:"D" help:"Bound of each lifecycle step's start, or none. Default: none."`
+	Linger        *string `placeholder:"D" help:"How long the probe listener stays open after the end, for a last scrape. Default: 0."`
 	StrictBudget  *bool   `help:"Refuse to start when what was set does not fit the grace period."`
 
 	StopSignal  *string  `placeholder:"S" help:"What tells the workload to stop; same: the signal that began the drain. Default: same."`
@@ -39,17 +42,15 @@ type flags struct {
 	MetricsPath   *string `placeholder:"PATH" help:"Default: /metrics."`
 	UnreadyStatus *string `placeholder:"N" help:"The status of a readiness that fails. Default: 503."`
 
-	ConfigDir *string `placeholder:"DIR" help:"Holds phases.d, or none. Default: /etc/drainit."`
+	ConfigDir *string `placeholder:"DIR" help:"Holds phases.d, lifecycle.d and background.d, or none. Default: /etc/drainit."`
 	Service   *string `placeholder:"NAME" help:"Label of the shutdown metric, field of the logs. Default: the workload's base name."`
+	Report    *string `placeholder:"FILE" help:"Where the shutdown report is written, or none. Default: /dev/termination-log where it is there."`
+	Control   *string `placeholder:"ADDR" help:"The control socket: @NAME, an absolute path, or none. Default: @drainit/ and the PID namespace's number."`
 	LogFormat *string `placeholder:"F" help:"auto, text or json. Default: auto."`
 	LogLevel  *string `placeholder:"L" help:"debug, info, warn or error. Default: info, warn while interactive."`
 
 	Version bool `help:"Print the version and exit."`
 }
-
-const description = `The init that a container starts with: it runs COMMAND, forwards signals, reaps orphans, and on a stop signal drains before it stops.
-
-Also: drainit version. Every flag has an environment twin, DRAINIT_ and its name in capitals with underscores; a flag wins. Durations are like 500ms or 1m30s, a bare number is seconds.`
 
 // Error is a mistake in the settings: one line, and what to do about it.
 type Error struct {
@@ -62,64 +63,55 @@ func (e *Error) Error() string { return e.Text }
 // ErrHelp is returned when help was asked for and has been printed.
 var ErrHelp = errors.New("help was printed")
 
-// parseFlags reads the arguments in front of the first "--"; cut tells that
-// there is one.
-func parseFlags(args []string, cut bool, help io.Writer) (*flags, error) {
-	var f flags
-	if len(args) == 0 {
-		return &f, nil // nothing to read, and the parser takes a third of the start
+// read reads the arguments in front of the first "--" into a pointer to a grammar.
+func (v *verb) read(grammar any, l line, help io.Writer) error {
+	if len(l.args) == 0 {
+		return nil // nothing to read, and the parser takes a third of the start
 	}
 	printed := false
-	parser, err := kong.New(&f,
+	parser, err := kong.New(grammar,
 		kong.Name("drainit"),
-		kong.Description(description),
+		kong.Description(v.about),
 		kong.Writers(help, help),
 		kong.Exit(func(int) { printed = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoAppSummary: true}),
 		kong.Help(func(o kong.HelpOptions, ctx *kong.Context) error {
-			_, _ = io.WriteString(help, "Usage: drainit [flags] -- COMMAND [ARG...]\n")
+			_, _ = io.WriteString(help, "Usage: "+v.usage+"\n")
 			return kong.DefaultHelpPrinter(o, ctx)
 		}))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	_, err = parser.Parse(args)
+	_, err = parser.Parse(l.args)
 	if printed {
-		return nil, ErrHelp
+		return ErrHelp
 	}
 	if err != nil {
-		return nil, flagError(args, cut, err)
+		return v.wrong(reflect.TypeOf(grammar).Elem(), l, err)
 	}
-	return &f, nil
+	return nil
 }
 
-// flagError makes one line of what kong says, and adds the remedy for the
-// commonest mistakes: a command that no "--" stands in front of, and a flag
-// whose value was forgotten.
-func flagError(args []string, cut bool, err error) error {
-	e := &Error{Text: oneLine(err.Error()), Hint: "drainit --help lists the flags"}
-	last := args[len(args)-1]
-	if field, ok := fieldOf(last); ok && field.Type.Elem().Kind() == reflect.String {
-		e.Text = last + ": no value behind it"
-		e.Hint = last + "=" + field.Tag.Get("placeholder")
-		return e
-	}
-	if !cut && slices.ContainsFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") }) {
-		e.Hint = "the command stands behind --: drainit [flags] -- COMMAND [ARG...]"
-	}
-	return e
-}
-
-// fieldOf finds the field of a flag that may be given and not be given.
-func fieldOf(flag string) (reflect.StructField, bool) {
-	t := reflect.TypeFor[flags]()
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if "--"+flagName(f.Name) == flag && f.Type.Kind() != reflect.Bool {
-			return f, true
+// wrong makes one line of what kong says, and adds the remedy for the
+// commonest mistakes: a command that no "--" stands in front of, a verb that does
+// not come first, and a flag whose value was forgotten.
+func (v *verb) wrong(grammar reflect.Type, l line, err error) error {
+	e := &Error{Text: oneLine(err.Error()), Hint: v.help() + " lists the flags"}
+	last := l.args[len(l.args)-1]
+	for _, f := range fields(grammar) {
+		if "--"+flagName(f.Name) == last && f.Type.Kind() != reflect.Bool && f.Type.Elem().Kind() == reflect.String {
+			return &Error{Text: last + ": no value behind it", Hint: last + "=" + f.Tag.Get("placeholder")}
 		}
 	}
-	return reflect.StructField{}, false
+	i := slices.IndexFunc(l.args, func(a string) bool { return !strings.HasPrefix(a, "-") })
+	switch {
+	case i < 0:
+	case v.name == "" && isVerb(l.args[i]):
+		e.Hint = "the verb stands first: drainit " + l.args[i] + " [flags]"
+	case !l.cut && v.command:
+		e.Hint = "the command stands behind --: " + v.usage
+	}
+	return e
 }
 
 // oneLine keeps an error on its line, whatever an argument holds: what can't be
@@ -129,16 +121,33 @@ func oneLine(text string) string {
 	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(quoted[1 : len(quoted)-1])
 }
 
-// Twins returns the names of all environment variables that stand for a flag.
+// Twins returns the names of all environment variables that stand for a flag, of
+// any verb.
 func Twins() []string {
-	t := reflect.TypeFor[flags]()
-	names := make([]string, 0, t.NumField())
-	for i := range t.NumField() {
-		if name := t.Field(i).Name; name != "Version" {
-			names = append(names, twin(flagName(name)))
+	var names []string
+	for _, grammar := range [...]reflect.Type{
+		reflect.TypeFor[budgetFlags](), reflect.TypeFor[drainFlags](), reflect.TypeFor[statusFlags](), reflect.TypeFor[spreadFlags](),
+	} {
+		for _, f := range fields(grammar) {
+			if name := twin(flagName(f.Name)); f.Name != "Version" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
 	return names
+}
+
+// fields lists a grammar's flags, those of an embedded one too.
+func fields(grammar reflect.Type) []reflect.StructField {
+	var all []reflect.StructField
+	for i := range grammar.NumField() {
+		if f := grammar.Field(i); f.Anonymous {
+			all = append(all, fields(f.Type)...)
+		} else {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // flagName is kong's own rule: GracePeriod becomes grace-period.

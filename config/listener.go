@@ -8,10 +8,13 @@ import (
 
 // probe reads the listener's settings.
 func (r *reader) probe(c *Config, f *flags) {
-	s := r.text("probe-addr", f.ProbeAddr)
-	c.ProbeAddr, c.ProbeAddrSet = ":8079", s.given
-	if s.given {
+	s := r.own("probe-addr", f.ProbeAddr)
+	c.ProbeAddrSet = s.given
+	switch {
+	case s.given:
 		c.ProbeAddr = r.address(s)
+	case !r.nested:
+		c.ProbeAddr = ":8079"
 	}
 	r.paths(c, f)
 	c.UnreadyStatus = 503
@@ -26,7 +29,7 @@ func (r *reader) probe(c *Config, f *flags) {
 
 // address holds the form host:port; a host is looked up when it is bound.
 func (r *reader) address(s setting) string {
-	if s.value == "none" {
+	if s.value == none {
 		return ""
 	}
 	_, port, err := net.SplitHostPort(s.value)

@@ -18,8 +18,21 @@ type setting struct {
 // reader asks flags first, then their twins. The first mistake is kept; what
 // is read after it is not looked at any more.
 type reader struct {
-	env func(string) (string, bool)
-	err *Error
+	env    func(string) (string, bool)
+	nested bool // another init runs above this one
+	err    *Error
+}
+
+// none turns a setting off.
+const none = "none"
+
+// socketVariable is set by an init for all that it starts.
+const socketVariable = "DRAINIT_SOCKET"
+
+// below tells that another init runs above.
+func below(env func(string) (string, bool)) bool {
+	v, ok := env(socketVariable)
+	return ok && v != ""
 }
 
 // text returns a setting. An empty variable counts as not set: compose files
@@ -33,6 +46,16 @@ func (r *reader) text(flag string, value *string) setting {
 		return setting{name, v, true}
 	}
 	return setting{name: "--" + flag}
+}
+
+// own is text, but for what must not be taken over from an init above: its
+// variables are in the environment of all that it starts, and meant for it. Below
+// one, only the flag counts.
+func (r *reader) own(flag string, value *string) setting {
+	if r.nested && value == nil {
+		return setting{name: "--" + flag}
+	}
+	return r.text(flag, value)
 }
 
 // list returns a setting that may be repeated; a variable holds one value a line.
@@ -74,6 +97,31 @@ func (r *reader) duration(s setting, fallback time.Duration) time.Duration {
 		r.refuse(s, err.Error(), "a duration is a number of seconds, or like 500ms or 1m30s")
 	}
 	return d
+}
+
+// limit reads a duration that bounds something, or none, which is 0 as when it
+// is not given. A limit of 0 is refused: one reader takes it for no time, the
+// next for no limit.
+func (r *reader) limit(flag string, value *string) time.Duration {
+	s := r.text(flag, value)
+	if !s.given || s.value == none {
+		return 0
+	}
+	d := r.duration(s, 0)
+	if d == 0 {
+		r.refuse(s, "not a positive duration", "a duration like 30s, or none for no limit")
+	}
+	return d
+}
+
+// maybe reads a duration that somebody else has the default for.
+func (r *reader) maybe(flag string, value *string) *time.Duration {
+	s := r.text(flag, value)
+	if !s.given {
+		return nil
+	}
+	d := r.duration(s, 0)
+	return &d
 }
 
 // ParseDuration reads a duration of a setting: 500ms, 1m30s, or a bare number,

@@ -77,6 +77,13 @@ func rows() []row {
 		figure("announce-delay", 0, func(b budget.Input) budget.Value { return b.Announce }),
 		figure("drain-budget", 10*time.Second, func(b budget.Input) budget.Value { return b.DrainBudget }),
 		figure("drain-timeout", 0, func(b budget.Input) budget.Value { return b.DrainTimeout }),
+		figure("step-timeout", 10*time.Second, func(b budget.Input) budget.Value { return b.StepTimeout }),
+		figure("linger", 0, func(b budget.Input) budget.Value { return b.Linger }),
+		{
+			flag: "start-timeout", get: func(c *Config) any { return c.StartTimeout }, fallback: time.Duration(0),
+			first: "90", want: 90 * time.Second, other: "none", wantOther: time.Duration(0),
+			bad: map[string]string{"0": "none", "0s": "none", "-1": "500ms", "x": "500ms", "None": "500ms", "infinity": "500ms", "9000h": "500ms"},
+		},
 		word("platform", func(c *Config) any { return c.Platform.Name }, "none", "ecs", "ecs", "docker", "docker"),
 		toggle("strict-budget", func(c *Config) bool { return c.Strict }),
 		toggle("signal-group", func(c *Config) bool { return c.SignalGroup }),
@@ -134,6 +141,20 @@ func rows() []row {
 		{
 			flag: "config-dir", get: func(c *Config) any { return c.ConfigDir }, fallback: "/etc/drainit",
 			first: "/srv/init/", want: "/srv/init", other: "none", wantOther: "",
+		},
+		{
+			flag: "report", get: func(c *Config) any { return [2]any{c.Report, c.ReportSet} }, fallback: [2]any{"/dev/termination-log", false},
+			first: "/var//log/last", want: [2]any{"/var/log/last", true}, other: "none", wantOther: [2]any{"", true},
+			bad: map[string]string{"/": "file", "/var/log/": "none", "./": "file"},
+		},
+		{
+			flag: "control", get: func(c *Config) any { return [3]any{c.Control, c.ControlSet, c.ControlOff} }, fallback: [3]any{"", false, false},
+			first: "/run//drainit.sock", want: [3]any{"/run/drainit.sock", true, false}, other: "none", wantOther: [3]any{"", true, true},
+			bad: map[string]string{
+				"@": "@ and a name", "drainit.sock": "absolute", "./x": "absolute", ":8079": "absolute", "unix:///run/x": "absolute", "None": "@ and a name",
+				"/": "file in it", "/run/": "file in it", "/..": "file in it",
+				"/" + strings.Repeat("x", 107): "shorter", "@" + strings.Repeat("x", 107): "shorter", "x\n": "absolute path",
+			},
 		},
 		{
 			flag: "service", get: func(c *Config) any { return c.Service }, fallback: "app",
@@ -304,14 +325,25 @@ func TestService(t *testing.T) {
 }
 
 // The init's own directory is / once the workload runs.
-func TestConfigDirIsAbsolute(t *testing.T) {
+func TestPathsAreAbsolute(t *testing.T) {
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for given, want := range map[string]string{"hooks": here + "/hooks", ".": here, "../x": filepath.Dir(here) + "/x", "/a/../b": "/b"} {
-		if got := accepted(t, nil, "--config-dir", given).ConfigDir; got != want {
-			t.Errorf("%q: %q, want %q", given, got, want)
+		if c := accepted(t, nil, "--config-dir", given, "--report", given); c.ConfigDir != want || c.Report != want {
+			t.Errorf("%q: %q and %q, want %q", given, c.ConfigDir, c.Report, want)
+		}
+	}
+}
+
+func TestControlAddress(t *testing.T) {
+	for given, want := range map[string]string{
+		"@x": "@x", "@/a//b": "@/a//b", "@none": "@none", "/none": "/none", "/a/../b": "/b",
+		"/" + strings.Repeat("x", 106): "/" + strings.Repeat("x", 106), "@" + strings.Repeat("x", 106): "@" + strings.Repeat("x", 106),
+	} {
+		if c := accepted(t, nil, "--control", given); c.Control != want || c.ControlOff {
+			t.Errorf("%q: %q, %v; want %q", given, c.Control, c.ControlOff, want)
 		}
 	}
 }

@@ -30,11 +30,11 @@ type word struct {
 
 func words() []word {
 	return []word{
-		{"max-duration", []Kind{Phase}, func(d *directives, v string) (err error) {
+		{"max-duration", []Kind{Phase, Step}, func(d *directives, v string) (err error) {
 			d.maxDuration, err = parseDuration(v)
 			return err
 		}},
-		{"order", []Kind{Phase}, func(d *directives, v string) (err error) {
+		{"order", kinds(), func(d *directives, v string) (err error) {
 			d.order, err = parseOrder(v)
 			d.ordered = err == nil
 			return err

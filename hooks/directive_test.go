@@ -88,11 +88,27 @@ func TestBadDirectives(t *testing.T) {
 }
 
 func TestWordsBelongToAKind(t *testing.T) {
-	if _, err := parseDirectives(Phase+1, []byte("# drainit: order=1")); err == nil {
-		t.Error("a kind that has no row takes a phase's word")
+	for _, c := range []struct {
+		kind    Kind
+		bounded bool // may declare max-duration
+		hint    string
+	}{
+		{Phase, true, "a phase knows: max-duration=, order="},
+		{Step, true, "a step knows: max-duration=, order="},
+		{Companion, false, "a companion knows: order="},
+	} {
+		if d, err := parseDirectives(c.kind, []byte("# drainit: order=7")); err != nil || d.order != 7 {
+			t.Errorf("%v: order %d, %v", c.kind, d.order, err)
+		}
+		if _, err := parseDirectives(c.kind, []byte("# drainit: max-duration=1s")); (err == nil) != c.bounded {
+			t.Errorf("%v: max-duration: %v", c.kind, err)
+		}
+		if hint := directiveHint(c.kind); hint != c.hint {
+			t.Errorf("hint %q, want %q", hint, c.hint)
+		}
 	}
-	if hint := directiveHint(Phase); hint != "a phase knows: max-duration=, order=" {
-		t.Errorf("hint %q", hint)
+	if _, err := parseDirectives(Companion+1, []byte("# drainit: order=1")); err == nil {
+		t.Error("a kind that has no row takes a word")
 	}
 }
 

@@ -10,8 +10,10 @@ import (
 
 // Call is one call of a hook: what it is told about itself and the workload.
 type Call struct {
+	Kind           Kind
 	Hook           string        // the hook's name
 	Allowed        time.Duration // how long it may take; below 0 counts as 0
+	Unbounded      bool          // nothing bounds it, and Allowed does not count; a companion never is
 	Workload       string        // starting, running or exited
 	WorkloadPID    int           // 0: there is none yet
 	WorkloadStatus string        // "" unless exited
@@ -26,7 +28,8 @@ type Call struct {
 // spoke of another init. Neither base nor twins is changed.
 //
 // DRAINIT_ALLOWED has seconds with three decimals, DRAINIT_ALLOWED_MS whole
-// milliseconds, both rounded down. DRAINIT_WORKLOAD_PID is empty where there is
+// milliseconds, both rounded down; neither is there where nothing bounds the
+// call. DRAINIT_WORKLOAD_PID is empty where there is
 // no workload: "kill 0" would reach the hook's own group. DRAINIT_SOCKET is only
 // there with a Socket, DRAINIT_WORKLOAD_STATUS only once the workload has exited.
 func Environment(base []string, twins []string, c Call) []string {
@@ -54,6 +57,7 @@ type variable struct {
 
 func (c Call) variables() []variable {
 	ms := max(c.Allowed, 0).Milliseconds()
+	unbounded := c.Unbounded || c.Kind == Companion
 	pid := ""
 	if c.WorkloadPID > 0 {
 		pid = strconv.Itoa(c.WorkloadPID)
@@ -61,8 +65,9 @@ func (c Call) variables() []variable {
 	return []variable{
 		{"DRAINIT_SOCKET", c.Socket, c.Socket == ""},
 		{"DRAINIT_HOOK", c.Hook, false},
-		{"DRAINIT_ALLOWED", fmt.Sprintf("%d.%03d", ms/1000, ms%1000), false},
-		{"DRAINIT_ALLOWED_MS", strconv.FormatInt(ms, 10), false},
+		{"DRAINIT_HOOK_KIND", c.Kind.String(), false},
+		{"DRAINIT_ALLOWED", fmt.Sprintf("%d.%03d", ms/1000, ms%1000), unbounded},
+		{"DRAINIT_ALLOWED_MS", strconv.FormatInt(ms, 10), unbounded},
 		{"DRAINIT_WORKLOAD", c.Workload, false},
 		{"DRAINIT_WORKLOAD_PID", pid, false},
 		{"DRAINIT_WORKLOAD_STATUS", c.WorkloadStatus, c.Workload != "exited"},

@@ -20,34 +20,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kind is what a directory's hooks are for, and so which directives they may
-// carry (see the table in directive.go).
-type Kind int
-
-const (
-	// Phase is a hook of phases.d: it runs once, before the stop signal.
-	Phase Kind = iota
-)
-
-// String names one hook of the kind, as it stands in messages.
-func (k Kind) String() string {
-	if k == Phase {
-		return "phase"
-	}
-	return fmt.Sprintf("kind %d", int(k))
-}
-
 // Hook is one command of a directory, as its file was when it was read.
 type Hook struct {
+	Kind Kind
 	// Name is the file's name without number, separator and extension:
-	// "hand-over" for 10-hand-over.sh. Unique in its directory, never empty.
+	// "hand-over" for 10-hand-over.sh. Unique in its directory, and so among the
+	// hooks of its kind; never empty.
 	Name string
 	// Path is the directory as given plus the file's name. Symbolic links are
 	// not resolved in it, so that a swapped ConfigMap brings its new file.
 	Path string
 	// Order is the directive's, else the number the name begins with, else 50.
+	// Steps of one order are one wave.
 	Order int
-	// MaxDuration is what the hook declared it may take; 0 where it did not.
+	// MaxDuration is what the hook declared it may take, a step's start that is;
+	// 0 where it did not.
 	MaxDuration time.Duration
 }
 
@@ -120,7 +107,7 @@ func readDir(dir string) ([]fs.DirEntry, error) {
 	// A link that leads nowhere is not an absent directory: somebody meant it
 	// to hold something, and the volume behind it is not mounted.
 	if _, lerr := os.Lstat(dir); lerr == nil {
-		return nil, fmt.Errorf("open %q: dangling symbolic link", dir)
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: errDangling}
 	}
 	return nil, nil
 }
@@ -185,7 +172,7 @@ func (r *reading) add(file string, f *file) {
 	if d.ordered {
 		number = d.order
 	}
-	r.set.Hooks = append(r.set.Hooks, Hook{Name: name, Path: f.path, Order: number, MaxDuration: d.maxDuration})
+	r.set.Hooks = append(r.set.Hooks, Hook{Kind: r.kind, Name: name, Path: f.path, Order: number, MaxDuration: d.maxDuration})
 }
 
 func (r *reading) refuse(p Problem) { r.bad = append(r.bad, p) }
@@ -221,7 +208,9 @@ func (r *reading) distrusted() {
 // word, since "no such file" about a file that ls shows helps nobody.
 func missing(path string, err error) string {
 	if _, lerr := os.Lstat(path); lerr == nil && errors.Is(err, unix.ENOENT) {
-		return "dangling symbolic link"
+		return errDangling.Error()
 	}
 	return err.Error()
 }
+
+var errDangling = errors.New("dangling symbolic link")

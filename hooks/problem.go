@@ -13,8 +13,8 @@ type Problem struct {
 	Hint   string // what to do about it; "" where nothing obvious is
 }
 
-// Problems are all refused files of a directory, in order of their paths. As an
-// error it is one line; Hint says what to do about the first that has a remedy.
+// Problems are all refused files of a directory, or of all of them, in order of
+// their paths. As an error it is one line; Hint says what to do about the first that has a remedy.
 type Problems []Problem
 
 // Error names every offender with its reason, in order, on one line.

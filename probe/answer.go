@@ -110,12 +110,23 @@ func (a *answers) give(w http.ResponseWriter, r *http.Request, what *answer) {
 func (a *answers) metrics(w http.ResponseWriter, r *http.Request) {
 	p := a.pages.Get().(*page)
 	defer a.pages.Put(p)
-	p.fill(a.server)
+	done := p.fill(a.server)
 	head := w.Header()
 	head["Content-Type"], head["Cache-Control"] = a.text, a.noStore
 	head["Content-Length"] = []string{strconv.Itoa(len(p.text))}
 	w.WriteHeader(http.StatusOK)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(p.text)
+	if r.Method == http.MethodHead {
+		return
 	}
+	_, _ = w.Write(p.text)
+	if scraped := a.server.config.Scraped; scraped != nil && done && flushed(w) {
+		scraped()
+	}
+}
+
+// flushed: what was written may stand in a buffer until the handler returns,
+// which would be too late to know whether it ever left. The buffer keeps the
+// error of an earlier write for its flush (bufio.Writer).
+func flushed(w http.ResponseWriter) bool {
+	return http.NewResponseController(w).Flush() == nil
 }

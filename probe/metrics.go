@@ -21,15 +21,18 @@ type page struct {
 	now      time.Time
 }
 
-// fill makes the page anew from what the server knows now.
-func (p *page) fill(s *Server) {
+// fill makes the page anew from what the server knows now, and tells whether
+// its figures are final.
+func (p *page) fill(s *Server) (done bool) {
 	p.snap = s.snapshot.Load()
 	if p.snap == nil {
 		p.snap = new(Snapshot)
 	}
 	p.counters, p.ready, p.now = s.counters, Status(s.status.Load()) == Ready, time.Now()
 	p.write()
+	done = p.snap.Done
 	p.snap = nil // a pooled page keeps no old snapshot alive
+	return done
 }
 
 // write writes every family that has samples. One without is left out wholly,

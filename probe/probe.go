@@ -52,6 +52,12 @@ type Config struct {
 	ReadyPath, LivePath, MetricsPath string
 	// UnreadyStatus is the HTTP status while not ready; 0 is 503.
 	UnreadyStatus int
+	// Scraped is called after each answer of MetricsPath that told the figures of
+	// a snapshot that is Done, once the kernel has taken the whole of it: not for
+	// HEAD, and not where the client was gone before that. It is called from the
+	// goroutine that answers, so it may be called several times at once, must not
+	// block, and must not call Serve. nil: nobody is told.
+	Scraped func()
 	// Log gets a record of each fault; nil: nobody is told.
 	Log *slog.Logger
 }

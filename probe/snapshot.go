@@ -15,6 +15,20 @@ type PhaseResult struct {
 	Result  string  // ok, failed, overran, killed, skipped, interrupted
 }
 
+// StepResult is a lifecycle step that was called.
+type StepResult struct {
+	Name    string
+	Result  string  // started, failed, stopped, stop_failed
+	Seconds float64 // that its start took
+}
+
+// Companion is a program that is kept running beside the workload.
+type Companion struct {
+	Name     string
+	Restarts uint64 // since the init's start, the first start not among them
+	Running  bool
+}
+
 // Snapshot is what /metrics tells, beside the readiness and the Counters. It is
 // immutable once it was published, with all that it refers to. The zero value
 // is a container of which nothing is known yet.
@@ -39,6 +53,12 @@ type Snapshot struct {
 	RunningStage string
 	StageSince   time.Time
 	Phases       []PhaseResult
+	// Steps lists the lifecycle steps whose start has ended, Companions all
+	// companions from the start on, so that their restarts are counted from 0.
+	Steps      []StepResult
+	Companions []Companion
+	// KilledWorkload is how many of the workload's processes got KILL.
+	KilledWorkload uint64
 	// Signals counts the received ones by name, without SIG.
 	Signals map[string]uint64
 	// Budget is the plan, figure by figure; Grace is the grace period in

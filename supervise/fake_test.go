@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"drainit/child"
+	"drainit/control"
 	"drainit/hooks"
 	"drainit/probe"
 )
@@ -31,11 +32,17 @@ type fake struct {
 	children chan os.Signal
 	answers  chan child.Started
 
-	workload behaviour
-	phases   []behaviour
-	chldLate time.Duration // how long CHLD takes to arrive
-	noProc   bool          // /proc can't be read
-	denied   syscall.Errno // what signalling the workload says
+	workload  behaviour
+	phases    []behaviour
+	steps     []behaviour // their starts
+	undo      []behaviour // and stops; quick ones where there is none
+	beside    []behaviour // companions
+	calls     chan control.Call
+	toldState *control.State // that a client was told
+	reports   [][]byte
+	chldLate  time.Duration // how long CHLD takes to arrive
+	noProc    bool          // /proc can't be read
+	denied    syscall.Errno // what signalling the workload says
 
 	all      []*fakeProc
 	known    map[*child.Proc]*fakeProc
@@ -64,13 +71,14 @@ func newFake(workload behaviour, phases ...behaviour) *fake {
 	return &fake{
 		signals: make(chan os.Signal, 64), children: make(chan os.Signal, 1),
 		answers: make(chan child.Started, 64), workload: workload, phases: phases,
+		calls: make(chan control.Call, 64),
 		known: map[*child.Proc]*fakeProc{}, specs: map[int]child.Spec{}, began: time.Now(),
 	}
 }
 
 func (f *fake) world() World {
 	return World{
-		Next: f.next, Procs: f, Probe: f, Recheck: f.recheck,
+		Next: f.next, Procs: f, Probe: f, Control: f, Recheck: f.recheck, Report: f.report,
 		Asked: func() {}, Ready: func() { f.note("ready") }, Log: slog.New(f), HookLine: func([]slog.Attr, string) {},
 		Flush: f.flush, Env: []string{"PATH=/bin"}, Dir: "/srv", Version: "v0",
 	}
@@ -128,8 +136,40 @@ func (f *fake) Drain(limit time.Duration) { time.Sleep(limit) }
 
 func (f *fake) recheck(h hooks.Hook) error {
 	var i int
-	_, _ = fmt.Sscanf(h.Name, "phase-%d", &i)
+	if _, err := fmt.Sscanf(h.Name, "phase-%d", &i); err != nil {
+		return nil
+	}
 	return f.phases[i-1].changed
+}
+
+func (f *fake) report(line []byte, _ time.Duration) error {
+	f.reports = append(f.reports, line)
+	return nil
+}
+
+// Addr is the control socket's.
+func (f *fake) Addr() string { return "@fake" }
+
+// Calls is the control socket's.
+func (f *fake) Calls() <-chan control.Call { return f.calls }
+
+// Say is the control socket's.
+func (f *fake) Say(id uint64, text string) { f.note("say to %d: %s", id, text) }
+
+// Answer is the control socket's.
+func (f *fake) Answer(id uint64, a control.Answer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if a.Status != nil {
+		f.toldState = a.Status
+		return
+	}
+	f.events = append(f.events, fmt.Sprintf("%v answer %d to %d", f.since(), a.Code, id))
+}
+
+// ask has a client call after a while.
+func (f *fake) ask(after time.Duration, c control.Call) {
+	time.AfterFunc(after, func() { f.calls <- c; f.wake() })
 }
 
 // SetStatus is the probe's.

@@ -38,7 +38,7 @@ func TestPhaseIsTold(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				f := newFake(c.workload, behaviour{self: 500 * ms}, behaviour{self: sec})
 				job := f.job(roomy())
-				job.Phases.Hooks[0].MaxDuration = 1500 * ms
+				job.Hooks.Phases.Hooks[0].MaxDuration = 1500 * ms
 				if c.signal != 0 {
 					f.kill(2*sec, c.signal)
 				}
@@ -74,7 +74,7 @@ func TestLateStart(t *testing.T) {
 		in := roomy()
 		in.Announce = set(0)
 		job := f.job(in)
-		job.Phases.Hooks[0].MaxDuration = sec
+		job.Hooks.Phases.Hooks[0].MaxDuration = sec
 		f.kill(sec, syscall.SIGTERM)
 		f.run(job, f.world())
 		f.wantEvents(t, "0s start 0", "0s ready", "0s readiness 1", "1s readiness 2", "1s start 1",
@@ -93,7 +93,7 @@ func TestLateTold(t *testing.T) {
 		in := roomy()
 		in.Announce = set(0)
 		job := f.job(in)
-		job.Phases.Hooks[0].MaxDuration = sec
+		job.Hooks.Phases.Hooks[0].MaxDuration = sec
 		f.kill(sec, syscall.SIGTERM)
 		f.run(job, f.world())
 		if !f.has("2.5s terminated to phase 1") || f.has("killed to phase 1") {
@@ -157,7 +157,7 @@ func TestNotStarted(t *testing.T) {
 		if !slices.Equal(results, []string{"failed", "failed", "failed"}) || r.status != 143 {
 			t.Errorf("%q %+v", results, r)
 		}
-		if got := f.find("phase not started"); len(got) != 3 || got[1].attrs["error"] != "permission denied" {
+		if got := f.find("hook not started"); len(got) != 3 || got[1].attrs["error"] != "permission denied" {
 			t.Errorf("%+v", got)
 		}
 		for _, e := range f.events {

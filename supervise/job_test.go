@@ -51,7 +51,7 @@ func TestSuspend(t *testing.T) {
 				want = append(want, "4s give 100")
 			}
 			want = append(want, "4s continued to group", "4s continued to workload",
-				"10s readiness 2", "10.05s take back")
+				"10s readiness 2", "10.025s take back")
 			f.wantEvents(t, want...)
 			if !f.specs[workloadTag].Foreground {
 				t.Error("the workload did not get the terminal")
@@ -93,7 +93,7 @@ func TestSuspendPID1(t *testing.T) {
 			f.suspend(2*sec, sig)
 			f.run(f.job(docker()), w)
 			f.wantEvents(t, slices.Concat([]string{"0s start 0", "0s ready", "0s readiness 1"}, want,
-				[]string{"10s readiness 2", "10.05s take back"})...)
+				[]string{"10s readiness 2", "10.025s take back"})...)
 		})
 	}
 }

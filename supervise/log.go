@@ -6,8 +6,10 @@ import (
 	"syscall"
 	"time"
 
+	"drainit/budget"
 	"drainit/child"
 	"drainit/config"
+	"drainit/hooks"
 	"drainit/phases"
 	"drainit/signals"
 )
@@ -16,7 +18,7 @@ import (
 // of the binary.
 
 //go:noinline
-func phaseAttr(name string) slog.Attr { return slog.String("phase", name) }
+func hookAttr(h hooks.Hook) slog.Attr { return slog.String(h.Kind.String(), h.Name) }
 
 //go:noinline
 func stageAttr(s phases.Stage) slog.Attr { return slog.String("stage", s.String()) }
@@ -37,9 +39,21 @@ func durAttr(key string, d time.Duration) slog.Attr {
 	return slog.String(key, d.Round(time.Millisecond).String())
 }
 
-// logStart writes the plan, what it rests on, and what of it may surprise.
-func (l *loop) logStart() {
+// windowAttr is durAttr for a bound that may not be there.
+func windowAttr(key string, d time.Duration) slog.Attr {
+	if d < 0 {
+		return slog.String(key, "as long as it takes")
+	}
+	return durAttr(key, d)
+}
+
+// logPlan writes the plan, what it rests on, and what of it may surprise.
+func (l *loop) logPlan() {
 	c, p := l.cfg, l.job.Plan
+	if c.Nested {
+		l.Log.Info("below another init", slog.String("hint",
+			"config-dir, probe-addr, report and remap-exit are none unless given as flags"))
+	}
 	if !p.GraceSet && !p.Unlimited {
 		l.Log.Info("grace assumed", durAttr("grace", p.Grace), slog.String("platform", c.Platform.Name),
 			slog.String("why", c.Platform.Why), slog.Bool("enforced", false))
@@ -47,22 +61,28 @@ func (l *loop) logStart() {
 	plan := l.planArgs()
 	l.Log.Info("drain plan", plan...)
 	if short := p.Shortfall(); short > 0 {
-		l.Log.Warn("drain plan does not fit", append(plan, durAttr("shortfall", short))...)
+		l.Log.Warn("drain plan does not fit", append(plan, durAttr("shortfall", short), l.advice())...)
 	}
-	for _, h := range l.job.Phases.Hooks {
+	for _, h := range l.job.Hooks.Phases.Hooks {
 		if h.MaxDuration > p.Phases {
-			l.Log.Warn("phase has less than it declares", phaseAttr(h.Name),
+			l.Log.Warn("phase has less than it declares", hookAttr(h),
 				durAttr("max_duration", h.MaxDuration), durAttr("phases", p.Phases),
 				slog.String("hint", "a longer --grace-period where the orchestrator gives it, or --drain-budget"))
 		}
 	}
-	if c.DrainOn == 0 && (p.GraceSet || len(l.job.Phases.Hooks) > 0) {
+	if c.DrainOn == 0 && (p.GraceSet || len(l.job.Hooks.Phases.Hooks) > 0) {
 		l.Log.Warn("no signal starts the drain", slog.String("hint", "--drain-on none leaves the stop to the workload"))
 	}
-	for _, path := range l.job.Phases.Ignored {
+	for _, path := range l.job.Hooks.Ignored() {
 		l.Log.Info("file ignored", slog.String("path", path))
 	}
-	l.Log.Info("workload started", slog.Int("pid", l.workload.PID))
+}
+
+// advice is the one figure to change.
+func (l *loop) advice() slog.Attr {
+	in := l.cfg.Budget
+	a, _ := budget.Advise(in)
+	return slog.String("hint", "--"+a.Flag+" "+a.To.String()+" in place of "+a.From.String()+" would fit")
 }
 
 // planArgs are the figures, their sum and what it is held against.
@@ -87,7 +107,10 @@ func (l *loop) planArgs() []any {
 func (l *loop) enter(now time.Time, e phases.Effect) {
 	l.tell.enter(now, e)
 	switch {
-	case e.Stage <= phases.Running || e.Stage == phases.End:
+	case !e.Stage.Timed():
+		if e.Stage == phases.Drained {
+			l.Log.Info("drained", slog.String("outcome", "waiting for the stop signal"))
+		}
 	case e.NoEnd:
 		l.Log.Info("stage began", stageAttr(e.Stage), slog.String("window", "as long as it takes"))
 	default:
@@ -105,38 +128,4 @@ func (l *loop) logExit(e child.Exit) {
 		args = append(args, slog.Bool("core_dumped", true))
 	}
 	l.Log.Info("workload exited", args...)
-}
-
-// logEnd is the last line.
-func (l *loop) logEnd() {
-	if l.workload == nil && !l.tell.stopped() {
-		return
-	}
-	var args []any
-	for _, s := range l.tell.stages {
-		args = append(args, durAttr(s.Name, time.Duration(s.Seconds*float64(time.Second))))
-	}
-	args = append(args, durAttr("total", l.tell.total()))
-	if l.exit != nil {
-		args = append(args, slog.Int("workload_status", l.exit.Status))
-	}
-	args = append(args, slog.String("ended_by", l.endedBy()), slog.Int("exit_status", l.status))
-	l.Log.Info("shutdown complete", args...)
-}
-
-// endedBy says who ended the workload.
-func (l *loop) endedBy() string {
-	switch {
-	case l.workload == nil:
-		return "never started"
-	case l.exit == nil:
-		return "nobody: it survived KILL"
-	case l.killed && l.exit.Signal == syscall.SIGKILL:
-		return "drainit, by KILL"
-	case l.told:
-		return "stop signal"
-	case l.exit.Signal != 0:
-		return "signal " + signals.Name(l.exit.Signal)
-	}
-	return "itself"
 }

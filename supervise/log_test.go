@@ -14,7 +14,7 @@ func TestPlanIsLogged(t *testing.T) {
 		f.run(f.job(roomy()), f.world())
 		want := map[string]string{
 			"prestop": "0s", "announce": "5s", "phases": "10s", "unwind": "1s", "drain_timeout": "20s",
-			"kill": "1s", "headroom": "1s", "sum": "38s", "grace": "1m0s", "assumed": "false", "fits": "true",
+			"kill": "1s", "companions": "0s", "waves": "0s", "linger": "0s", "headroom": "1s", "sum": "38s", "grace": "1m0s", "assumed": "false", "fits": "true",
 		}
 		got := f.find("drain plan")
 		if len(got) != 1 || len(got[0].attrs) != len(want) {
@@ -211,7 +211,7 @@ func TestSurprisesAreLogged(t *testing.T) {
 		f := newFake(behaviour{self: sec}, behaviour{self: 0})
 		job := f.job(docker())
 		job.Config.DrainOn = 0
-		job.Phases.Hooks[0].MaxDuration = 5 * sec
+		job.Hooks.Phases.Hooks[0].MaxDuration = 5 * sec
 		f.run(job, f.world())
 		short := f.find("phase has less than it declares")
 		if len(short) != 1 || short[0].level != slog.LevelWarn || short[0].attrs["max_duration"] != "5s" {

@@ -14,10 +14,6 @@ import (
 	"drainit/signals"
 )
 
-// workloadTag and the numbers behind it tell the answers of Start apart: a
-// phase has its index + 1.
-const workloadTag = 0
-
 // loop is the state of one run.
 type loop struct {
 	World
@@ -30,38 +26,39 @@ type loop struct {
 	kept     []syscall.Signal
 	gone     bool      // nothing is left of the workload, and the machine knows
 	rescan   time.Time // when /proc is read again for what it left; zero: a child's end will tell
-	killed   bool      // KILL was sent to the workload while it lived
-	told     bool      // the stop signal was
+	pause    time.Duration
+	killed   bool // KILL was sent to the workload while it lived
+	told     bool // the stop signal was
 
-	phase     []phaseState
+	calls     map[int]*call // of hooks, by tag
+	clients   []uint64      // that wait for a drain
 	suspended bool
-	reason    string // what began the shutdown, for hooks
+	reason    string // what began the drain or the shutdown, for hooks
 
 	asked    int // starts that have not been answered
 	queue    []phases.Event
 	stepping bool
 
 	tell    telling
+	began   time.Time
 	started time.Time
+	spent   time.Duration // by the last words
 	status  int
 	over    bool
 }
 
-// phaseState is what the loop knows of a phase.
-type phaseState struct {
-	proc    *child.Proc
-	signal  syscall.Signal // sent, or to be sent once the process is known
-	allowed time.Duration
-}
-
-// Run starts the workload, and returns the init's exit status when it and
-// everything that has to follow are over. The error says why the workload
-// could not be started, where that is what ended the run.
+// Run starts the workload and what comes before it, and returns the init's exit
+// status when it and everything that has to follow are over. The error says why a
+// step or the workload could not be started, where that is what ended the run.
 func Run(job Job, w World) (int, error) {
 	l := newLoop(job, w)
 	l.begin()
+	more := false
 	for !l.over {
 		at := l.deadline()
+		if more {
+			at = time.Now()
+		}
 		sig, ok := l.Next(at)
 		switch { // a signal comes before whatever has come with it
 		case !ok:
@@ -72,29 +69,31 @@ func Run(job Job, w World) (int, error) {
 			l.signal(sig)
 		}
 		l.takeAnswers()
+		more = l.takeCalls()
 		l.tick(at)
 	}
-	if l.tell.stopped() {
-		return l.status, nil
-	}
-	return l.status, l.tell.startError
+	return l.status, l.tell.err
 }
 
 func newLoop(job Job, w World) *loop {
 	c := job.Config
-	l := &loop{World: w, cfg: c, job: job, phase: make([]phaseState, len(job.Phases.Hooks))}
-	list := make([]phases.Phase, len(job.Phases.Hooks))
-	for i, h := range job.Phases.Hooks {
-		list[i] = phases.Phase{Name: h.Name, Max: h.MaxDuration}
+	l := &loop{World: w, cfg: c, job: job, calls: make(map[int]*call), began: time.Now()}
+	cfg := phases.Config{
+		Plan: job.Plan, Companions: len(job.Hooks.Companions.Hooks), StartTimeout: c.StartTimeout,
+		StopSignal: int(c.StopSignal), Term: int(syscall.SIGTERM), Seed: job.Seed,
 	}
-	l.machine = phases.New(phases.Config{
-		Plan: job.Plan, Phases: list, StopSignal: int(c.StopSignal), Term: int(syscall.SIGTERM),
-	})
+	for _, h := range job.Hooks.Phases.Hooks {
+		cfg.Phases = append(cfg.Phases, phases.Phase{Name: h.Name, Max: h.MaxDuration})
+	}
+	for _, h := range job.Hooks.Steps.Hooks {
+		cfg.Steps = append(cfg.Steps, phases.Step{Name: h.Name, Max: h.MaxDuration, Wave: h.Order})
+	}
+	l.machine = phases.New(cfg)
 	l.tell = newTelling(job, w.Version)
 	return l
 }
 
-// begin asks for the workload, unless a stop signal is already there.
+// begin takes in the signals that are already there, and starts.
 func (l *loop) begin() {
 	for range signals.Max { // one of each number: somebody may go on sending
 		sig, ok := l.Next(time.Now())
@@ -105,16 +104,23 @@ func (l *loop) begin() {
 			l.signal(sig)
 		}
 	}
-	if l.reason != "" {
-		l.step(phases.Event{Kind: phases.StartFailed})
-		return
+	if len(l.job.Hooks.Steps.Hooks) > 0 && l.reason == "" {
+		l.logPlan()
 	}
+	l.step(phases.Event{Kind: phases.Begin})
+	if !l.over {
+		l.Asked()
+	}
+}
+
+// startWorkload asks for it. What it finds in its environment beside the init's
+// own is where to reach the init.
+func (l *loop) startWorkload() {
 	l.start(child.Spec{
-		Argv: l.cfg.Command, Env: l.Env,
+		Argv: l.cfg.Command, Env: l.workloadEnv(), Inherit: l.Inherit,
 		Foreground:  l.Terminal != nil,
 		DieWithInit: os.Getpid() != 1, // as PID 1 its death is everybody's
 	}, workloadTag)
-	l.Asked()
 }
 
 // start asks for a process; startAnswered takes in the answer.
@@ -126,7 +132,8 @@ func (l *loop) start(s child.Spec, tag int) {
 // deadline is when the loop has to act without being called; zero: never.
 func (l *loop) deadline() time.Time {
 	at, _ := l.machine.Deadline()
-	if !l.rescan.IsZero() && !l.gone && (at.IsZero() || l.rescan.Before(at)) {
+	looking := l.exit != nil && !l.gone || l.clearing()
+	if looking && !l.rescan.IsZero() && (at.IsZero() || l.rescan.Before(at)) {
 		at = l.rescan
 	}
 	return at
@@ -147,6 +154,8 @@ func (l *loop) takeAnswers() {
 		select {
 		case s := <-l.Procs.Started():
 			l.startAnswered(s)
+		case <-l.Scraped:
+			l.step(phases.Event{Kind: phases.Scraped})
 		default:
 			return
 		}
@@ -179,7 +188,7 @@ func (l *loop) startAnswered(s child.Started) {
 	if s.Tag == workloadTag {
 		l.workloadStarted(s)
 	} else {
-		l.phaseStarted(s)
+		l.callStarted(s)
 	}
 	l.reap() // it may have ended before it was known
 	l.jobControl()
@@ -187,34 +196,23 @@ func (l *loop) startAnswered(s child.Started) {
 
 func (l *loop) workloadStarted(s child.Started) {
 	if s.Err != nil {
-		l.tell.startError = s.Err
+		if !l.tell.stopped() {
+			l.tell.err = s.Err
+		}
 		l.step(phases.Event{Kind: phases.StartFailed, Status: startStatus(s.Err)})
 		return
 	}
 	l.workload, l.started = s.Proc, time.Now()
 	l.Ready()
-	l.logStart()
+	if len(l.job.Hooks.Steps.Hooks) == 0 {
+		l.logPlan()
+	}
+	l.Log.Info("workload started", slog.Int("pid", l.workload.PID))
 	for _, sig := range l.kept {
 		l.send(sig)
 	}
 	l.kept = nil
 	l.step(phases.Event{Kind: phases.Started})
-}
-
-// phaseStarted: a signal that came due while execve(2) was under way is sent
-// now, which is also the end of a phase that had been given up by then.
-func (l *loop) phaseStarted(s child.Started) {
-	i := s.Tag - 1
-	if s.Err != nil {
-		l.Log.Warn("phase not started", phaseAttr(l.hook(i).Name), errAttr(s.Err))
-		l.step(phases.Event{Kind: phases.PhaseRefused, Phase: i})
-		return
-	}
-	p := &l.phase[i]
-	p.proc = s.Proc
-	if p.signal != 0 {
-		l.Procs.SignalHook(p.proc, p.signal)
-	}
 }
 
 // signal takes in one signal.
@@ -241,7 +239,7 @@ func (l *loop) stop(sig syscall.Signal) {
 		l.tell.stop(time.Now())
 	}
 	l.reap() // what has ended by now has ended by itself
-	if l.reason == "" {
+	if l.reason == "" || l.reason == reasonDrain {
 		l.reason = signals.Name(sig)
 	}
 	l.step(phases.Event{Kind: phases.Stop, Signal: int(sig), Interrupt: sig == syscall.SIGINT})

@@ -35,14 +35,14 @@ func TestSnapshot(t *testing.T) {
 			if s.Signals["HUP"] != 1 || !s.StoppedAt.IsZero() || len(s.Stages) != 0 || s.RunningStage != "" {
 				t.Errorf("%+v", s)
 			}
-			if s.Service != "app" || s.Version != "v0" || s.Grace != 60 || !s.GraceKnown || len(s.States) != 7 {
+			if s.Service != "app" || s.Version != "v0" || s.Grace != 60 || !s.GraceKnown || len(s.States) != 11 {
 				t.Errorf("%+v", s)
 			}
 			var sum float64
 			for _, b := range s.Budget {
 				sum += b.Seconds
 			}
-			if len(s.Budget) != 7 || sum != 38 {
+			if len(s.Budget) != 10 || sum != 38 {
 				t.Errorf("%+v", s.Budget)
 			}
 		})
@@ -92,7 +92,7 @@ func TestSnapshotsAreTheirOwn(t *testing.T) {
 		f := newFake(quiet(), behaviour{self: sec})
 		f.kill(sec, syscall.SIGTERM)
 		f.run(f.job(roomy()), f.world())
-		if first := f.snaps[0]; first.State != "running" || len(first.Signals) != 0 || len(first.Stages) != 0 || len(first.Phases) != 0 {
+		if first := f.snaps[0]; first.State != "starting" || len(first.Signals) != 0 || len(first.Stages) != 0 || len(first.Phases) != 0 {
 			t.Errorf("%+v", first)
 		}
 	})

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"drainit/child"
-	"drainit/hooks"
 	"drainit/phases"
 	"drainit/probe"
 )
@@ -23,75 +22,30 @@ func (l *loop) perform(now time.Time, e phases.Effect) {
 		l.setStatus(probe.Draining)
 	case phases.Enter:
 		l.enter(now, e)
-	case phases.StartPhase:
-		l.startPhase(e.Phase, e.Window)
-	case phases.TermPhase:
-		l.signalPhase(e.Phase, syscall.SIGTERM)
-	case phases.KillPhase:
-		l.signalPhase(e.Phase, syscall.SIGKILL)
-	case phases.PhaseDone:
-		l.phaseDone(e)
+	case phases.StartWorkload:
+		l.startWorkload()
 	case phases.Tell:
 		l.tellWorkload(syscall.Signal(e.Signal))
 	case phases.TellRest:
 		l.tellRest(syscall.Signal(e.Signal))
 	case phases.KillRest:
 		l.killRest()
+	case phases.Final:
+		l.final(now, e)
 	case phases.Exit:
-		l.finish(now, e)
+		l.finish()
 	default:
-		l.say(e)
+		l.performHook(e)
 	}
 }
 
 func (l *loop) setStatus(s probe.Status) {
-	l.tell.ready = s == probe.Ready
+	l.tell.readiness = s
+	if s == probe.Ready {
+		l.tell.begunAt = time.Time{} // a drain that was called off is no shutdown
+	}
 	if l.Probe != nil {
 		l.Probe.SetStatus(s)
-	}
-}
-
-func (l *loop) hook(i int) hooks.Hook { return l.job.Phases.Hooks[i] }
-
-// startPhase asks for the process. A file that has turned bad since the start
-// is a phase that failed.
-func (l *loop) startPhase(i int, allowed time.Duration) {
-	h := l.hook(i)
-	l.phase[i].allowed = allowed
-	l.Log.Info("phase started", phaseAttr(h.Name), durAttr("allowed", allowed))
-	attrs := []slog.Attr{slog.String("service", l.cfg.Service), slog.String("phase", h.Name)}
-	l.start(child.Spec{
-		Argv: []string{h.Path}, Env: hooks.Environment(l.Env, twins(), l.call(h, allowed)),
-		Dir: l.Dir, Name: h.Name, Session: true,
-		Check:  func() error { return l.Recheck(h) },
-		Output: func(line string) { l.HookLine(attrs, line) },
-	}, i+1)
-}
-
-// call is what a hook is told.
-func (l *loop) call(h hooks.Hook, allowed time.Duration) hooks.Call {
-	c := hooks.Call{
-		Hook: h.Name, Allowed: allowed, Workload: "running",
-		Reason: l.reason, Service: l.cfg.Service,
-	}
-	switch {
-	case l.workload == nil:
-		c.Workload = "starting"
-	case l.exit != nil:
-		c.Workload, c.WorkloadStatus = "exited", itoa(l.exit.Status)
-	}
-	if l.workload != nil {
-		c.WorkloadPID = l.workload.PID
-	}
-	return c
-}
-
-// signalPhase signals what belongs to a phase, as soon as it exists.
-func (l *loop) signalPhase(i int, sig syscall.Signal) {
-	p := &l.phase[i]
-	p.signal = sig
-	if p.proc != nil {
-		l.Procs.SignalHook(p.proc, sig)
 	}
 }
 
@@ -133,27 +87,10 @@ func (l *loop) killRest() {
 			l.killed, r.Count = true, max(r.Count, 1)
 		}
 	}
+	l.tell.killed += uint64(r.Count)
 	if !l.tell.killSaid && r.Count+r.Denied > 0 {
 		l.tell.killSaid = true
 		l.Log.Warn("workload killed", slog.Int("count", r.Count), slog.Int("denied", r.Denied))
-	}
-}
-
-// phaseDone logs a phase's end.
-func (l *loop) phaseDone(e phases.Effect) {
-	name := l.hook(e.Phase).Name
-	l.tell.phaseDone(e.Phase, e.Result, e.Took)
-	args := []any{
-		phaseAttr(name), slog.String("result", e.Result.String()),
-		durAttr("allowed", l.phase[e.Phase].allowed), durAttr("used", e.Took),
-	}
-	if s := l.tell.phaseStatus[e.Phase]; s != nil {
-		args = append(args, slog.Int("status", *s))
-	}
-	if e.Result == phases.Succeeded {
-		l.Log.Info("phase ended", args...)
-	} else {
-		l.Log.Warn("phase ended", args...)
 	}
 }
 
@@ -162,9 +99,13 @@ func (l *loop) say(e phases.Effect) {
 	sig := signalAttr(syscall.Signal(e.Signal))
 	switch e.Kind {
 	case phases.SayIgnored:
-		l.Log.Info("signal ignored", sig, stageAttr(l.machine.Stage()))
+		l.Log.Info("signal ignored", sig, stageAttr(e.Stage))
 	case phases.SayJoined:
-		l.Log.Info("stop joined", sig, stageAttr(l.machine.Stage()))
+		l.Log.Info("stop joined", sig, stageAttr(e.Stage))
+	case phases.SayCancelled:
+		l.drainCancelled()
+	case phases.Reply, phases.Share, phases.Answer:
+		l.reply(e)
 	case phases.SayHurried:
 		l.Log.Info("stage cut short", sig, stageAttr(e.Stage))
 	case phases.SayAssumed:
@@ -175,10 +116,9 @@ func (l *loop) say(e phases.Effect) {
 	}
 }
 
-// finish ends the run with the last line of the log. The probe listener goes on
-// saying no until the process is gone, which closes it.
-func (l *loop) finish(now time.Time, e phases.Effect) {
-	l.over = true
+// final: nothing of the shutdown's figures changes any more. The last line of the
+// log, the report and the metrics tell them.
+func (l *loop) final(now time.Time, e phases.Effect) {
 	l.status = e.Status
 	if to, ok := l.cfg.RemapExit[e.Status]; ok && e.Own {
 		l.status = to
@@ -186,8 +126,17 @@ func (l *loop) finish(now time.Time, e phases.Effect) {
 	l.tell.finish(now)
 	l.publish()
 	limit := l.flushLimit(now)
-	l.Procs.Drain(limit / 2)
+	l.Procs.Drain(limit / 4)
 	l.logEnd()
+	l.report(limit / 2)
+	l.spent = time.Since(now)
+}
+
+// finish ends the run. The probe listener goes on saying no until the process is
+// gone, which closes it.
+func (l *loop) finish() {
+	now := time.Now()
+	l.over = true
 	if l.Terminal != nil {
 		l.Terminal.TakeBack()
 	}
@@ -196,7 +145,7 @@ func (l *loop) finish(now time.Time, e phases.Effect) {
 			l.Procs.KillAll()
 		}
 	}
-	l.Flush(max(limit-time.Since(now), 0))
+	l.Flush(max(l.flushLimit(now)-l.spent, 0))
 }
 
 // flushMax is how long the last lines of the log may take.
@@ -205,10 +154,8 @@ const flushMax = 100 * time.Millisecond
 // flushLimit keeps the flush inside the hard deadline.
 func (l *loop) flushLimit(now time.Time) time.Duration {
 	limit := flushMax
-	if l.tell.stopped() {
-		if hard, ok := l.job.Plan.Deadline(l.tell.stoppedAt); ok {
-			limit = min(limit, hard.Sub(now))
-		}
+	if hard, ok := l.machine.Hard(); ok {
+		limit = min(limit, hard.Sub(now))
 	}
 	return max(limit, 0)
 }
@@ -226,7 +173,7 @@ func (l *loop) jobControl() {
 	if l.suspended || !fromTerminal(sig) {
 		return
 	}
-	if l.Suspend == nil || l.reason != "" || l.Orphaned != nil && l.Orphaned() {
+	if l.Suspend == nil || l.tell.closing || l.Orphaned != nil && l.Orphaned() {
 		// As PID 1, and in a session of the init's own, there is no shell above
 		// that could continue it: it would be stuck for good. And one that is to
 		// stop has to run.

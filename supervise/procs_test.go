@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"drainit/child"
+	"drainit/hooks"
 )
 
 // behaviour is what a fake process does. never: it doesn't.
@@ -55,15 +56,57 @@ func (f *fake) Start(s child.Spec, tag int) {
 		}
 	}
 	f.events = append(f.events, fmt.Sprintf("%v start %d", f.since(), tag))
-	b := f.workload
-	if tag != workloadTag {
-		b = f.phases[tag-1]
-	}
+	b := f.behaviour(tag)
 	if b.answer == never {
 		return
 	}
 	time.AfterFunc(b.answer, func() { f.answered(b, tag) })
 }
+
+// behaviour is what a tag's process does.
+func (f *fake) behaviour(t int) behaviour {
+	if t == workloadTag {
+		return f.workload
+	}
+	i, stop := t&(1<<23-1)-1, t&(1<<23) != 0
+	switch {
+	case hooks.Kind(t>>24) == hooks.Companion:
+		return f.beside[i]
+	case hooks.Kind(t>>24) == hooks.Phase:
+		return f.phases[i]
+	case !stop:
+		return f.steps[i]
+	case i < len(f.undo):
+		return f.undo[i]
+	}
+	return behaviour{}
+}
+
+// Left counts what a step left behind.
+func (f *fake) Left(p *child.Proc) (int, bool) { return f.leftOf(p, func(*fakeProc) {}), !f.noProc }
+
+// SignalLeft signals it.
+func (f *fake) SignalLeft(p *child.Proc, sig syscall.Signal) int {
+	n := f.leftOf(p, func(q *fakeProc) { f.deliver(q, sig) })
+	f.note("%v to %d left", sig, n)
+	return n
+}
+
+func (f *fake) leftOf(p *child.Proc, do func(*fakeProc)) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, q := range f.all {
+		if q.alive && q.proc == nil && q.hook == f.known[p].hook {
+			n++
+			do(q)
+		}
+	}
+	return n
+}
+
+// Forget lets go of it.
+func (f *fake) Forget(p *child.Proc) { f.note("forget %d", p.PID-100) }
 
 func (f *fake) answered(b behaviour, tag int) {
 	if b.refused != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"drainit/budget"
+	"drainit/control"
 )
 
 var (
@@ -34,13 +35,17 @@ func TestProof(t *testing.T) {
 		c.add(prove(t, now+i, false))
 	}
 	t.Logf("%+v", c)
-	if c.Deadlines == 0 || c.Killed == 0 || c.Spared == 0 || c.Joined == 0 || c.Never == 0 {
+	if c.Deadlines == 0 || c.Killed == 0 || c.Spared == 0 || c.Joined == 0 || c.Never == 0 ||
+		c.Failed == 0 || c.Stops == 0 || c.Left == 0 || c.Restarts == 0 || c.Drains == 0 {
 		t.Errorf("the runs do not show everything: %+v", c)
 	}
 }
 
 // census counts what the runs have seen, so that a proof of nothing shows.
-type census struct{ Runs, Deadlines, Killed, Spared, Joined, Hurried, Never, Unkillable int }
+type census struct {
+	Runs, Deadlines, Killed, Spared, Joined, Hurried, Never, Unkillable int
+	Failed, Stops, Left, Restarts, Drains                               int
+}
 
 func (c *census) add(o census) {
 	c.Runs++
@@ -51,6 +56,11 @@ func (c *census) add(o census) {
 	c.Hurried += o.Hurried
 	c.Never += o.Never
 	c.Unkillable += o.Unkillable
+	c.Failed += o.Failed
+	c.Stops += o.Stops
+	c.Left += o.Left
+	c.Restarts += o.Restarts
+	c.Drains += o.Drains
 }
 
 // scenario is one random run.
@@ -61,6 +71,7 @@ type scenario struct {
 	job     Job
 	stopAt  time.Duration // the first signal that drains; never
 	hurried bool          // an INT came after it
+	asked   bool          // a client has asked for a drain
 }
 
 func prove(t *testing.T, seed uint64, loud bool) (seen census) {
@@ -70,8 +81,8 @@ func prove(t *testing.T, seed uint64, loud bool) (seen census) {
 		r := s.fake.run(s.job, s.fake.world())
 		seen = s.check(t, r)
 		if t.Failed() || loud {
-			t.Logf("go test ./supervise -run TestProof -proof.seed %d\nplan %+v\nworkload %+v\nphases %+v\nresult %+v",
-				seed, s.job.Plan, s.fake.workload, s.fake.phases, r)
+			t.Logf("go test ./supervise -run TestProof -proof.seed %d\nplan %+v\nworkload %+v\nphases %+v\nsteps %+v\nstops %+v\ncompanions %+v\nresult %+v",
+				seed, s.job.Plan, s.fake.workload, s.fake.phases, s.fake.steps, s.fake.undo, s.fake.beside, r)
 			for _, e := range s.fake.events {
 				t.Log(e)
 			}
@@ -96,10 +107,24 @@ func randomScenario(seed uint64) *scenario {
 	if r.IntN(4) == 0 {
 		s.fake.chldLate = time.Duration(r.Int64N(int64(300 * ms)))
 	}
+	s.beside(r)
 	s.job = s.fake.job(s.in)
-	for i := range s.job.Phases.Hooks {
+	s.job.Seed = seed
+	s.job.Config.StartTimeout = []time.Duration{0, some(r, 10*sec)}[r.IntN(2)]
+	for i := range s.job.Hooks.Steps.Hooks {
+		h := &s.job.Hooks.Steps.Hooks[i]
 		if r.IntN(3) == 0 {
-			s.job.Phases.Hooks[i].MaxDuration = some(r, 5*sec)
+			h.MaxDuration = some(r, 8*sec)
+		}
+		if i > 0 && r.IntN(2) == 0 {
+			h.Order = s.job.Hooks.Steps.Hooks[i-1].Order
+		}
+	}
+	s.in.Phases, s.in.Companions, s.in.Waves = len(list), len(s.fake.beside), s.job.Hooks.Waves()
+	s.job.Plan, s.job.Config.Budget = budget.Make(s.in), s.in
+	for i := range s.job.Hooks.Phases.Hooks {
+		if r.IntN(3) == 0 {
+			s.job.Hooks.Phases.Hooks[i].MaxDuration = some(r, 5*sec)
 		}
 	}
 	s.signals(r)
@@ -187,6 +212,64 @@ func randomPhase(r *rand.Rand) behaviour {
 		b.changed = errRefused
 	}
 	return b
+}
+
+// beside adds steps and companions to half of the runs, and clients to some.
+func (s *scenario) beside(r *rand.Rand) {
+	s.in.StepTimeout = fallback(budget.DefaultStepTimeout)
+	if r.IntN(2) == 0 {
+		return
+	}
+	if r.IntN(2) == 0 {
+		s.in.StepTimeout = set(some(r, 12*sec))
+	}
+	for range r.IntN(4) {
+		start := behaviour{self: some(r, 4*sec), onStop: orNever(r, 3, 2*sec), onKill: orNever(r, 8, 50*ms)}
+		switch r.IntN(12) {
+		case 0:
+			start.status = 1
+		case 1:
+			start.self = never
+		case 2:
+			start.refused = errRefused
+		case 3:
+			start.answer = orNever(r, 2, 10*sec)
+		}
+		for range max(r.IntN(4)-1, 0) {
+			start.leaves = append(start.leaves, behaviour{self: orNever(r, 2, 60*sec), onStop: orNever(r, 3, 8*sec), onKill: orNever(r, 12, 50*ms)})
+		}
+		s.fake.steps = append(s.fake.steps, start)
+		s.fake.undo = append(s.fake.undo, randomPhase(r))
+	}
+	for range r.IntN(3) {
+		b := behaviour{self: orNever(r, 2, 40*sec), onStop: orNever(r, 3, 8*sec), onKill: orNever(r, 8, 50*ms)}
+		if r.IntN(8) == 0 {
+			b.refused = errRefused
+		}
+		s.fake.beside = append(s.fake.beside, b)
+	}
+	if r.IntN(3) == 0 {
+		s.clients(r)
+	}
+}
+
+// clients ask for things, and hang up.
+func (s *scenario) clients(r *rand.Rand) {
+	s.asked = true
+	at := some(r, 20*sec)
+	for id := range uint64(1 + r.IntN(4)) {
+		verb := []string{control.Announce, control.Drain, control.Drain, control.Undrain, control.Status}[r.IntN(5)]
+		req := control.Request{Verb: verb}
+		if verb == control.Drain && r.IntN(2) == 0 {
+			d := some(r, 20*sec)
+			req.Budget = &d
+		}
+		s.fake.ask(at, control.Call{ID: id + 1, Request: req})
+		if r.IntN(3) == 0 {
+			s.fake.ask(at+some(r, 8*sec)+1, control.Call{ID: id + 1, Left: true})
+		}
+		at += some(r, 8*sec) + 2
+	}
 }
 
 // signals sends random ones at random times. At last come the ones that end a

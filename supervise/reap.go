@@ -1,7 +1,6 @@
 package supervise
 
 import (
-	"slices"
 	"time"
 
 	"drainit/child"
@@ -18,9 +17,13 @@ func (l *loop) reap() {
 	for _, e := range r.Exits {
 		if e.Proc == l.workload {
 			events = append(events, l.workloadEnded(e, r.Left))
-		} else if i := l.phaseOf(e.Proc); i >= 0 {
-			events = append(events, l.phaseEnded(i, e))
+		} else if c := l.callOf(e.Proc); c != nil {
+			events = append(events, l.callEnded(c, e))
 		}
+	}
+	events = append(events, l.cleared()...)
+	if r.Orphans > 0 {
+		l.hasten()
 	}
 	if l.exit != nil && !l.gone && !l.remains(r.Left) {
 		l.gone = true
@@ -34,30 +37,45 @@ func (l *loop) reap() {
 func (l *loop) workloadEnded(e child.Exit, left bool) phases.Event {
 	l.exit = &e
 	l.gone = !l.remains(left)
-	if l.reason == "" {
+	if l.reason == "" || l.reason == reasonDrain {
 		l.reason = reasonExited
 	}
+	l.tell.close(time.Now())
 	l.logExit(e)
 	return phases.Event{Kind: phases.Exited, Status: e.Status, Last: l.gone}
 }
 
-func (l *loop) phaseEnded(i int, e child.Exit) phases.Event {
-	l.phase[i].proc = nil
-	l.tell.phaseExit(i, e)
-	return phases.Event{Kind: phases.PhaseEnded, Phase: i, OK: e.Status == 0}
+// What DRAINIT_REASON says beside the names of signals: the workload ended by
+// itself, a client asked for the drain, a step's start failed.
+const (
+	reasonExited = "exited"
+	reasonDrain  = "drain"
+	reasonFailed = "failed"
+)
+
+// How soon /proc is read again for what an ended workload, or a step, left, while
+// hooks run and the end of a child alone does not tell: the pauses double from
+// the first to the longest, and begin anew when an orphan has ended.
+const (
+	lookSoon  = 5 * time.Millisecond
+	lookAgain = 100 * time.Millisecond
+)
+
+// looked says when to look again.
+func (l *loop) looked() {
+	l.pause = min(max(2*l.pause, lookSoon), lookAgain)
+	l.rescan = time.Now().Add(l.pause)
 }
 
-// phaseOf returns the index of the phase that p runs; -1: p is none's.
-func (l *loop) phaseOf(p *child.Proc) int {
-	return slices.IndexFunc(l.phase, func(s phaseState) bool { return s.proc == p })
+// hasten: what has ended may have been the last.
+func (l *loop) hasten() {
+	if l.pause > lookSoon {
+		l.pause = 0
+		if soon := time.Now().Add(lookSoon); !l.rescan.IsZero() && soon.Before(l.rescan) {
+			l.rescan = soon
+		}
+	}
 }
-
-// reasonExited is DRAINIT_REASON when the workload ended by itself.
-const reasonExited = "exited"
-
-// lookAgain is how soon /proc is read again for what an ended workload left,
-// while hooks run and the end of a child alone does not tell.
-const lookAgain = 100 * time.Millisecond
 
 // remains finds out whether anything is left of an ended workload. Without a
 // child there is nothing: whatever it started would have become ours. With one
@@ -72,7 +90,7 @@ func (l *loop) remains(left bool) bool {
 	case time.Now().Before(l.rescan):
 		return true
 	}
-	l.rescan = time.Now().Add(lookAgain)
+	l.looked()
 	n, known := l.Procs.Remains()
 	return !known || n > 0
 }

@@ -37,13 +37,25 @@ func (f *fake) job(in budget.Input) Job {
 		DrainOn:  signals.Of(syscall.SIGTERM, syscall.SIGINT),
 		Platform: config.Platform{Name: "docker", Why: "the init is PID 1", Grace: 10 * sec},
 	}
-	set := hooks.Set{}
-	for i := range f.phases {
-		name := fmt.Sprintf("phase-%d", i+1)
-		set.Hooks = append(set.Hooks, hooks.Hook{Name: name, Path: "/etc/drainit/phases.d/" + name})
+	all := hooks.All{
+		Phases: hooksOf(hooks.Phase, len(f.phases)), Steps: hooksOf(hooks.Step, len(f.steps)), Companions: hooksOf(hooks.Companion, len(f.beside)),
 	}
-	in.Phases = len(set.Hooks)
-	return Job{Config: c, Plan: budget.Make(in), Phases: set}
+	in.Phases, in.Companions, in.Waves = len(f.phases), len(f.beside), all.Waves()
+	if in.StepTimeout == (budget.Value{}) {
+		in.StepTimeout = fallback(budget.DefaultStepTimeout)
+	}
+	c.Budget = in
+	return Job{Config: c, Plan: budget.Make(in), Hooks: all}
+}
+
+// hooksOf makes hooks of a kind, each in a wave of its own.
+func hooksOf(k hooks.Kind, n int) hooks.Set {
+	s := hooks.Set{}
+	for i := range n {
+		name := fmt.Sprintf("%v-%d", k, i+1)
+		s.Hooks = append(s.Hooks, hooks.Hook{Kind: k, Name: name, Path: "/etc/drainit/" + k.Dir() + "/" + name, Order: 10 * (i + 1)})
+	}
+	return s
 }
 
 // result is what a run came to.

@@ -4,31 +4,68 @@ import (
 	"syscall"
 	"time"
 
-	"drainit/child"
+	"drainit/hooks"
 	"drainit/phases"
 	"drainit/probe"
 	"drainit/signals"
 )
 
-// telling is what the log and the metrics say about the run.
+// telling is what the log, the metrics, the report and the control socket say
+// about the run.
 type telling struct {
 	base      probe.Snapshot // what never changes
-	ready     bool
+	readiness probe.Status
 	signals   [signals.Max + 1]uint64
 	refused   [signals.Max + 1]bool // a signal that could not be sent is logged once
-	begunAt   time.Time             // of the shutdown, by a signal or the workload's own end; zero: not yet
+	begunAt   time.Time             // of the shutdown, or of a drain that was asked for; zero: not yet
+	closing   bool                  // a stop signal or the workload's own end has come
 	stoppedAt time.Time             // zero: no stop signal yet
 	endedAt   time.Time             // zero: the run goes on
 
-	stage       phases.Stage
-	stageSince  time.Time
-	stages      []probe.Timed // that are over, in order
-	phaseResult []probe.PhaseResult
-	phaseStatus []*int // nil: it has not ended by itself
-	blindSaid   bool
-	killSaid    bool
-	startError  error
+	stage      phases.Stage
+	stageSince time.Time
+	stages     []probe.Timed // that are over, in order
+
+	phases     []hookTold
+	steps      []hookTold
+	companions []companionTold
+	clearing   int // steps whose leftovers are being waited for
+
+	killed    uint64 // processes of the workload that got KILL
+	blindSaid bool
+	killSaid  bool
+	err       error // why nothing could be started
 }
+
+// hookTold is what is told of a phase or a step.
+type hookTold struct {
+	name     string
+	state    string // as status says it
+	result   string // as the metrics say it; "": none yet
+	seconds  float64
+	since    time.Time // when the running call began
+	clearing bool
+}
+
+// run notes that a call has begun.
+func (h *hookTold) run(state string) { h.state, h.since = state, time.Now() }
+
+// done notes its end.
+func (h *hookTold) done(state string, took time.Duration) {
+	h.state, h.result, h.since, h.seconds = state, state, time.Time{}, took.Seconds()
+}
+
+type companionTold struct {
+	name   string
+	state  string
+	starts int
+}
+
+// States of hooks that are not results.
+const (
+	stateWaiting = "waiting"
+	stateRunning = "running"
+)
 
 func newTelling(job Job, version string) telling {
 	t := telling{
@@ -36,27 +73,43 @@ func newTelling(job Job, version string) telling {
 			Service: job.Config.Service, Version: version, States: phases.Stages(),
 			Grace: job.Plan.Grace.Seconds(), GraceKnown: !job.Plan.Unlimited,
 		},
-		phaseStatus: make([]*int, len(job.Phases.Hooks)),
+		phases: hooksTold(job.Hooks.Phases), steps: hooksTold(job.Hooks.Steps),
 	}
 	for _, f := range job.Plan.Figures() {
 		t.base.Budget = append(t.base.Budget, probe.Timed{Name: f.Name, Seconds: f.D.Seconds()})
 	}
-	for _, h := range job.Phases.Hooks {
-		t.phaseResult = append(t.phaseResult, probe.PhaseResult{Name: h.Name})
+	for _, h := range job.Hooks.Companions.Hooks {
+		t.companions = append(t.companions, companionTold{name: h.Name, state: stateWaiting})
 	}
 	return t
 }
 
-// begin notes when the shutdown began.
+func hooksTold(set hooks.Set) []hookTold {
+	var all []hookTold
+	for _, h := range set.Hooks {
+		all = append(all, hookTold{name: h.Name, state: stateWaiting})
+	}
+	return all
+}
+
+// begin notes when readiness was withdrawn.
 func (t *telling) begin(now time.Time) {
 	if t.begunAt.IsZero() {
 		t.begunAt = now
 	}
 }
 
+// close notes when the shutdown began: by the first stop signal, or the workload's
+// own end.
+func (t *telling) close(now time.Time) {
+	if !t.closing {
+		t.closing, t.begunAt = true, now
+	}
+}
+
 // stop notes when the first stop signal came.
 func (t *telling) stop(now time.Time) {
-	t.begin(now)
+	t.close(now)
 	if t.stoppedAt.IsZero() {
 		t.stoppedAt = now
 	}
@@ -64,19 +117,49 @@ func (t *telling) stop(now time.Time) {
 
 func (t *telling) stopped() bool { return !t.stoppedAt.IsZero() }
 
-// enter closes the figures of the running stage and opens the next one's.
+// enter closes the figures of the running stage and opens the next one's. A stage
+// that is entered again, since a drain was called off, has the latter's.
 func (t *telling) enter(now time.Time, e phases.Effect) {
-	if t.stage > phases.Running {
-		t.stages = append(t.stages, probe.Timed{Name: t.stage.String(), Seconds: now.Sub(t.stageSince).Seconds()})
+	if t.stage.Timed() {
+		done := probe.Timed{Name: t.stage.String(), Seconds: now.Sub(t.stageSince).Seconds()}
+		for i, s := range t.stages {
+			if s.Name == done.Name {
+				t.stages = append(t.stages[:i:i], t.stages[i+1:]...)
+				break
+			}
+		}
+		t.stages = append(t.stages, done)
 	}
 	t.stage, t.stageSince = e.Stage, now
 }
 
-func (t *telling) phaseExit(i int, e child.Exit) { t.phaseStatus[i] = &e.Status }
-
 func (t *telling) phaseDone(i int, r phases.Result, took time.Duration) {
-	t.phaseResult[i].Result = r.String()
-	t.phaseResult[i].Seconds = took.Seconds()
+	t.phases[i].done(r.String(), took)
+}
+
+// clear notes that what a step left is waited for.
+func (t *telling) clear(i int) {
+	t.steps[i].clearing = true
+	t.clearing++
+}
+
+// stepDone notes what a step's call came to. What is told in seconds is its start.
+func (t *telling) stepDone(i int, e phases.Effect) {
+	s := &t.steps[i]
+	if s.clearing {
+		s.clearing = false
+		t.clearing--
+	}
+	state, took := "stop_failed", time.Duration(s.seconds*float64(time.Second))
+	switch {
+	case e.Kind == phases.StepStarted:
+		state, took = "started", e.Took
+	case e.Kind == phases.StepFailed:
+		state, took = "failed", e.Took
+	case e.Result == phases.Succeeded:
+		state = "stopped"
+	}
+	s.done(state, took)
 }
 
 func (t *telling) finish(now time.Time) { t.endedAt = now }
@@ -100,14 +183,25 @@ func (t *telling) snapshot() *probe.Snapshot {
 	s.StoppedAt = t.stoppedAt
 	s.Shutdown, s.Done = t.sinceStop(), !t.endedAt.IsZero()
 	s.Stages = append([]probe.Timed(nil), t.stages...)
-	if t.stage > phases.Running && t.stage != phases.End {
+	if t.stage.Timed() {
 		s.RunningStage, s.StageSince = t.stage.String(), t.stageSince
 	}
-	for _, p := range t.phaseResult {
-		if p.Result != "" {
-			s.Phases = append(s.Phases, p)
+	for _, p := range t.phases {
+		if p.result != "" {
+			s.Phases = append(s.Phases, probe.PhaseResult{Name: p.name, Seconds: p.seconds, Result: p.result})
 		}
 	}
+	for _, p := range t.steps {
+		if p.result != "" {
+			s.Steps = append(s.Steps, probe.StepResult{Name: p.name, Seconds: p.seconds, Result: p.result})
+		}
+	}
+	for _, c := range t.companions {
+		s.Companions = append(s.Companions, probe.Companion{
+			Name: c.name, Restarts: uint64(max(c.starts-1, 0)), Running: c.state == stateRunning,
+		})
+	}
+	s.KilledWorkload = t.killed
 	s.Signals = make(map[string]uint64)
 	for sig, n := range t.signals {
 		if n > 0 {

@@ -1,0 +1,5 @@
+package main
+
+import "drainit/config"
+
+func spreadVerb(*config.Spread) int { return 1 }

@@ -110,16 +110,8 @@ func (m *Machine) cancelDrain(now time.Time) []Effect {
 	if m.stage == Announce || m.drain.clients > 0 {
 		out = append(out, Effect{Kind: SayCancelled})
 	}
-	announced := m.drain.announced
-	m.drain = request{announced: announced}
-	switch {
-	case m.stage == Starting:
-		return out
-	case announced || m.withdrawn.IsZero():
-		if m.stage != Running {
-			m.stage, m.since, m.end = Running, now, time.Time{}
-			out = append(out, Effect{Kind: Enter, Stage: Running, NoEnd: true})
-		}
+	m.drain = request{announced: m.drain.announced}
+	if m.stage == Starting || m.withdrawn.IsZero() {
 		return out
 	}
 	return append(out, m.run(now)...)

@@ -108,10 +108,21 @@ func beginning() move {
 
 func stepMoves() []move {
 	return append(append(common(), stepEvents()...), always("exit, last", exitLast), goodPhase(), beginning(),
-		always("scraped", Event{Kind: Scraped}))
+		always("scraped", Event{Kind: Scraped}), move{"both steps end at the deadline", bothSteps})
 }
 
-// up tells that a companion runs.
+// bothSteps has two calls end when the machine wants to be woken.
+func bothSteps(w *walker) bool {
+	first, last := w.called(false), w.called(true)
+	if first == last {
+		return false
+	}
+	w.now = w.now.Add(w.room())
+	w.step(stepEnds(first, true), stepLeaves(last, true), Event{Kind: Tick})
+	return true
+}
+
+// runs tells that a companion runs.
 func runs(i int) func(*walker) bool {
 	return func(w *walker) bool { return w.seen.companions[i].up }
 }
@@ -129,7 +140,7 @@ func companionMoves() []move {
 		always("scraped", Event{Kind: Scraped}))
 }
 
-// fresh is a client that has not asked yet, -1: they all have.
+// client is the first who is so far, -1: none is.
 func (w *walker) client(is seenClient) int {
 	for i, c := range w.clients[:mostClients-1] {
 		if c == is {

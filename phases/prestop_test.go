@@ -198,3 +198,17 @@ func TestSignalBehindDrain(t *testing.T) {
 		t.Errorf("%s", describe(e))
 	}
 }
+
+// Under an assumed grace period there is no deadline that would cut what a client
+// has asked for; the stop signal leaves it what the plan has.
+func TestLongDrainUnderAssumed(t *testing.T) {
+	r := running(t, config(assumed(), named("a")...))
+	ask := client(AskDrain, 1)
+	ask.Budget = set(time.Hour)
+	r.do(ask)
+	r.at(10*sec, sigTERM)
+	r.pass(time.Minute)
+	if r.m.Stage() != Gate || r.count(Tell) != 1 {
+		t.Errorf("stage %v a minute after the signal, told %d times", r.m.Stage(), r.count(Tell))
+	}
+}

@@ -51,6 +51,8 @@ func (m *Machine) setDeadlines(now time.Time) {
 	}
 	if at, ok := p.Assumed(now); ok {
 		m.assumed, m.assuming = at, true
+		// Nothing cuts what a client has asked for: from now on it is the plan's.
+		m.drain.budget.D = min(m.drain.budget.D, p.Phases)
 	}
 	if !m.drain.recent(now, p.Grace) {
 		return

@@ -100,6 +100,22 @@ func TestStartsUntilTheDeadline(t *testing.T) {
 	}
 }
 
+// Where one has failed no phase will run, and none is kept time for.
+func TestFailureLeavesNoPhase(t *testing.T) {
+	in := long()
+	in.Grace = set(30 * sec)
+	r := newRig(t, stepped(in, named("a"), 1, 1))
+	r.do(stepEnds(0, false))
+	r.do(sigTERM)
+	r.pass(10*sec - 1)
+	if n := r.count(TermStep); n != 0 {
+		t.Fatalf("told after %v", r.now.Sub(r.start))
+	}
+	if r.pass(1); r.count(TermStep) != 1 {
+		t.Errorf("not told")
+	}
+}
+
 // What the starts have left, the phases and the stops get whole.
 func TestStartsLeaveTheRest(t *testing.T) {
 	r := newRig(t, withSteps(config(long(), named("a")...), long(), 1, 1))

@@ -157,14 +157,14 @@ func walks() map[string]walked {
 		"steps, no grace":       {bare, 6, stepMoves(), unborn},
 		"companions":            {withSteps(config(close), close, 2, 1), 7, companionMoves(), begin},
 		"companions, assumed":   {loose, 6, companionMoves(), begin},
-		"clients":               {config(roomy(), named("a")...), 7, clientMoves(), begin},
+		"clients":               {config(roomy(), named("a")...), 6, clientMoves(), begin},
 		"clients, no phase":     {config(tight), 7, clientMoves(), begin},
 		"clients, assumed":      {config(assumed(), named("a", "b")...), 6, clientMoves(), unborn},
 		"all, little time":      {withSteps(config(close, named("a")...), close, 1, 1, 2), 5, allMoves(), unborn},
 		"all, everything fails": {withSteps(config(zero, named("a")...), zero, 1, 1), 5, allMoves(), begin},
 		"all, from running":     {lingers, 5, allMoves(), up},
 		"all, from the gate":    {ends, 5, allMoves(), append(begin[:1:1], stepEnds(0, true), started, sigTERM)},
-		"all, from the stops":   {lingers, 6, allMoves(), append(up[:5:5], exitLast, phaseEnds(0, true), companionEnds(0), companionEnds(1))},
+		"all, from the stops":   {lingers, 5, allMoves(), append(up[:5:5], exitLast, phaseEnds(0, true), companionEnds(0), companionEnds(1))},
 	}
 }
 

@@ -217,7 +217,7 @@ func (p parts) lastScrape() {
 // not keep the init.
 func supervised(job supervise.Job, p parts) (status int) {
 	defer recovered(&status)
-	self.Processors()
+	self.Processors(job.Hooks.Some())
 	adopt := self.Adopt()
 	p.table.Answered, p.table.Collect = p.relay.Wake, self.Collect
 	go p.table.Fork()

@@ -30,10 +30,10 @@ const reportLimit = 100 * time.Millisecond
 
 // defaultReport is the place that an orchestrator may have made; nil: it has not.
 func defaultReport(path string) *report.File {
-	if _, err := os.Stat(path); err != nil {
-		return nil
+	if f := report.Open(path); f.Existed() {
+		return f
 	}
-	return report.Open(path)
+	return nil
 }
 
 // misfit is the refusal of --strict-budget.

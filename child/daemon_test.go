@@ -4,7 +4,9 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -25,6 +27,42 @@ func leaveDaemon() {
 	}
 	if err := cmd.Start(); err != nil { // returns when sleep is in its own session
 		os.Exit(1)
+	}
+}
+
+// TestClearedEnvironment: a daemon that leaves session and family with an empty
+// environment can't be known, unless it was seen before.
+func TestClearedEnvironment(t *testing.T) {
+	if !isolated(t) {
+		return
+	}
+	table := newOwner(t)
+	up := filepath.Join(t.TempDir(), "up")
+	unknown := kept(t, table, "unknown", "mkfifo "+up+"; (setsid env -i /bin/sh -c 'echo > "+up+"; exec /bin/sleep 601' &) ; read x < "+up)
+	leaves(t, table, unknown, 0)
+	remains(t, table, 1)
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	seen := kept(t, table, "seen", "mkfifo "+fifo+"; (setsid sh -c 'read x < "+fifo+"; exec env -i sleep 602' &) ; :")
+	leaves(t, table, seen, 1)
+	if err := os.WriteFile(fifo, []byte("\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the other program", func() bool {
+		o, _ := table.look(zero)
+		found := false
+		o.each(owner{hook: seen}, func(p process) {
+			line, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline")
+			found = strings.HasPrefix(string(line), "sleep")
+		})
+		return found
+	})
+	leaves(t, table, seen, 1)
+	remains(t, table, 1)
+	table.SignalRest(0, syscall.SIGKILL, false)
+	table.SignalLeft(seen, syscall.SIGKILL)
+	eventually(t, "nothing left", func() bool { return !reap(table).Left })
+	if n, _ := table.Left(seen); n != 0 || len(table.marks.known) != 0 {
+		t.Errorf("%d left, and remembered are %v", n, table.marks.known)
 	}
 }
 

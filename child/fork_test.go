@@ -42,7 +42,7 @@ func hungScript(t *testing.T) (path string, l lease) {
 	t.Cleanup(func() { f.Close() })
 	l = lease{f}
 	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
-		skip(t, "no leases on this file system: "+err.Error())
+		t.Skip("no leases on this file system: " + err.Error())
 	}
 	return path, l
 }

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestHookLeavesNothing: what a hook started is gone with it: in its group, in
@@ -48,7 +50,16 @@ func TestHookLeavesNothingAtOnce(t *testing.T) {
 	}
 	table := newOwner(t)
 	for range 100 {
-		awaitExit(t, table, startOne(t, table, hookSpec("phase", "leaver", daemons+"exit 3")))
+		hook := startOne(t, table, hookSpec("phase", "leaver", daemons+"exit 3"))
+		var took time.Duration
+		for ended := false; !ended; time.Sleep(time.Millisecond) {
+			began := time.Now()
+			ended = len(reap(table).Exits) > 0
+			took = time.Since(began)
+		}
+		if took > killLook/2 { // a machine so slow that the bound of the looks may have come first
+			table.SignalRest(hook.PID, syscall.SIGKILL, false)
+		}
 		eventually(t, "nothing left", func() bool { return !reap(table).Left })
 	}
 }
@@ -82,6 +93,28 @@ func TestSignalHookReachesAll(t *testing.T) {
 	}
 	_ = table.Signal(workload, syscall.SIGKILL, false)
 	awaitExit(t, table, workload)
+}
+
+// TestSignalHookThatHasEnded: until its end is reaped, what left its group is
+// reached all the same.
+func TestSignalHookThatHasEnded(t *testing.T) {
+	if !isolated(t) {
+		return
+	}
+	table := newOwner(t)
+	s := hookSpec("step", "h", daemons+"exit 0")
+	s.Keep = true
+	hook := startOne(t, table, s)
+	eventually(t, "the zombie", func() bool { _, _, ok := peek(hook.PID, unix.WEXITED); return ok })
+	table.SignalHook(hook, syscall.SIGTERM)
+	eventually(t, "the end of the daemons", func() bool {
+		n, known := table.count(owner{hook: hook})
+		return n == 0 && known
+	})
+	if e := awaitExit(t, table, hook); e.Kept || e.Status != 0 {
+		t.Errorf("%+v", e)
+	}
+	eventually(t, "nothing left", func() bool { return !reap(table).Left })
 }
 
 // TestOutputOfManyHooks arrives whole, and Drain waits for it.

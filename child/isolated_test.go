@@ -17,9 +17,12 @@ import (
 var onFirst = make(chan func())
 
 func TestMain(m *testing.M) {
-	if os.Getenv("CHILD_ACT") == "daemon" {
+	switch os.Getenv("CHILD_ACT") {
+	case "daemon":
 		leaveDaemon()
 		return
+	case "hang":
+		hangInExec()
 	}
 	if os.Getenv("CHILD_ISOLATED") == "" {
 		os.Exit(m.Run())
@@ -92,12 +95,12 @@ func isolatedBy(t *testing.T, attr *syscall.SysProcAttr) bool {
 		return true
 	}
 	t.Parallel()
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=8s", "-test.v")
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=60s", "-test.v")
 	cmd.Env = append(os.Environ(), "CHILD_ISOLATED="+t.Name())
 	cmd.SysProcAttr = attr
 	cmd.WaitDelay = time.Second // for what a test that failed has left
 	out, err := cmd.CombinedOutput()
-	if strings.Contains(t.Name(), "Fuse") { t.Log(string(out)) }; if err == nil && strings.Contains(string(out), "--- SKIP: "+t.Name()) {
+	if err == nil && strings.Contains(string(out), "--- SKIP: "+t.Name()) {
 		skip(t, string(out))
 	}
 	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 )
@@ -211,72 +210,6 @@ func TestStopBesideDaemons(t *testing.T) {
 	leaves(t, table, step, 0)
 }
 
-// TestOneNameInTwoKinds: the end of a companion is not that of a step's daemons.
-func TestOneNameInTwoKinds(t *testing.T) {
-	if !isolated(t) {
-		return
-	}
-	table := newOwner(t)
-	step := kept(t, table, "x", "(setsid sleep 601 &) ; :")
-	up := make(chan string, 1)
-	s := hookSpec("companion", "x", "(setsid sleep 602 &) ; echo up; exec sleep 603")
-	s.Output = func(line string) { up <- line }
-	companion := startOne(t, table, s)
-	<-up
-	leaves(t, table, step, 1)
-	table.SignalHook(companion, syscall.SIGKILL)
-	awaitExit(t, table, companion)
-	leaves(t, table, step, 1)
-	remains(t, table, 0)
-	table.SignalLeft(step, syscall.SIGTERM)
-	eventually(t, "nothing left", func() bool { return !reap(table).Left })
-}
-
-// TestCompanionsDaemons: a companion's daemons are neither told nor killed with
-// the workload, wherever they went. They end with the companion, be it told or
-// not.
-func TestCompanionsDaemons(t *testing.T) {
-	if !isolated(t) {
-		return
-	}
-	table := newOwner(t)
-	fifo := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, told := range []bool{true, false} {
-		up := make(chan string, 1)
-		s := hookSpec("companion", "c", daemons+"echo up; read x < "+fifo)
-		s.Output = func(line string) { up <- line }
-		companion := startOne(t, table, s)
-		<-up
-		count := func() int {
-			o, _ := table.look(zero)
-			n := 0
-			o.each(owner{hook: companion}, func(process) { n++ })
-			return n
-		}
-		workload := startOne(t, table, shell("exec sleep 600"))
-		eventually(t, "the daemons", func() bool { return count() == 5 })
-		remains(t, table, 1)
-		if r := table.SignalRest(workload.PID, syscall.SIGTERM, true); r.Count != 1 {
-			t.Errorf("%+v", r)
-		}
-		awaitExit(t, table, workload)
-		kill(t, table, startOne(t, table, shell("exec sleep 600")))
-		if n := count(); n != 5 {
-			t.Errorf("%d left beside the workload", n)
-		}
-		if told {
-			table.SignalHook(companion, syscall.SIGTERM)
-		} else if err := os.WriteFile(fifo, []byte("\n"), 0); err != nil {
-			t.Fatal(err)
-		}
-		awaitExit(t, table, companion)
-		eventually(t, "nothing left", func() bool { return !reap(table).Left })
-	}
-}
-
 // TestKeptOutput: a daemon that keeps the output of the start can go on printing,
 // until it is forgotten.
 func TestKeptOutput(t *testing.T) {
@@ -304,36 +237,4 @@ func TestKeptOutput(t *testing.T) {
 	table.Drain(patience)
 	say("forgotten")
 	eventually(t, "the end of who prints", func() bool { return !reap(table).Left }) // by PIPE
-}
-
-// TestClearedEnvironment: a daemon that leaves session and family with an empty
-// environment can't be known, unless it was seen before.
-func TestClearedEnvironment(t *testing.T) {
-	if !isolated(t) {
-		return
-	}
-	table := newOwner(t)
-	unknown := kept(t, table, "unknown", "(setsid env -i sleep 601 &) ; sleep 0.1")
-	leaves(t, table, unknown, 0)
-	remains(t, table, 1)
-	fifo := filepath.Join(t.TempDir(), "fifo")
-	seen := kept(t, table, "seen", "mkfifo "+fifo+"; (setsid sh -c 'read x < "+fifo+"; exec env -i sleep 602' &) ; :")
-	leaves(t, table, seen, 1)
-	if err := os.WriteFile(fifo, []byte("\n"), 0); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the other program", func() bool {
-		o, _ := table.look(zero)
-		found := false
-		o.each(owner{hook: seen}, func(p process) {
-			line, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline")
-			found = strings.HasPrefix(string(line), "sleep")
-		})
-		return found
-	})
-	leaves(t, table, seen, 1)
-	remains(t, table, 1)
-	table.SignalRest(0, syscall.SIGKILL, false)
-	table.SignalLeft(seen, syscall.SIGKILL)
-	eventually(t, "nothing left", func() bool { return !reap(table).Left })
 }

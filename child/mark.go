@@ -50,6 +50,17 @@ func (m *marks) note(id identity, is mark) {
 	}
 }
 
+// startOf returns the start of the process of that number that is remembered; 0:
+// none is.
+func (m *marks) startOf(pid int) uint64 {
+	for id := range m.known {
+		if id.pid == pid {
+			return id.start
+		}
+	}
+	return 0
+}
+
 // forget drops what is remembered of processes that are no more.
 func (m *marks) forget(gone func(identity) bool) {
 	for id := range m.known {
@@ -59,15 +70,16 @@ func (m *marks) forget(gone func(identity) bool) {
 	}
 }
 
-// learn reads the marks of processes by until, and returns those that may have
-// been forked just now. starting: a start is under way, so there may be such.
-func (m *marks) learn(ids []identity, starting bool, until time.Time) map[int]bool {
-	forked := map[int]bool{}
+// learn reads the marks of processes by until. It returns those that may have
+// been forked just now, and how many answers are missing. starting: a start is
+// under way, so there may be such.
+func (m *marks) learn(ids []identity, starting bool, until time.Time) (forked map[int]bool, missing int) {
+	forked = map[int]bool{}
 	begin := func() func(identity) reading {
 		var f environment
 		return func(id identity) reading { return f.read(id, starting) }
 	}
-	m.reader.each(ids, until, begin, func(id identity, r reading) {
+	missing = m.reader.each(ids, until, begin, func(id identity, r reading) {
 		if r.found {
 			m.note(id, r.mark)
 		}
@@ -75,7 +87,7 @@ func (m *marks) learn(ids []identity, starting bool, until time.Time) map[int]bo
 			forked[id.pid] = true
 		}
 	})
-	return forked
+	return forked, missing
 }
 
 // environment reads processes' environments. It belongs to one goroutine.
@@ -84,13 +96,9 @@ type environment struct {
 	stat statReader
 }
 
-// How much room there is for a process's environment at first, and at most: the
-// kernel lets arguments and environment have 6 MiB together (execve(2)). The
-// mark stands at the end of it.
-const (
-	minEnviron = 64 << 10
-	maxEnviron = 8 << 20
-)
+// maxEnviron is more than an environment can have: the kernel lets arguments and
+// environment have 6 MiB together (execve(2)). The mark stands at the end of it.
+const maxEnviron = 8 << 20
 
 // In the midst of an execve(2) a process shows no arguments, and a little longer
 // no environment. That is over soon, or the process hangs in it. One that shows
@@ -128,13 +136,9 @@ func (f *environment) read(id identity, starting bool) reading {
 
 // environ reads proc_pid_environ(5).
 func (f *environment) environ(pid int) ([]byte, error) {
-	name := "/proc/" + strconv.Itoa(pid) + "/environ"
-	n, err := readFile(name, f.buf)
-	for n == len(f.buf) && err == nil && n < maxEnviron {
-		f.buf = make([]byte, max(2*n, minEnviron))
-		n, err = readFile(name, f.buf)
-	}
-	return f.buf[:n], err
+	env, err := readUpTo("/proc/"+strconv.Itoa(pid)+"/environ", f.buf, maxEnviron)
+	f.buf = env[:cap(env)]
+	return env, err
 }
 
 // commandLine tells whether a process shows its arguments (proc_pid_cmdline(5)).

@@ -19,6 +19,7 @@ type owner struct {
 // ownership sorts the processes of one look at /proc.
 type ownership struct {
 	t      *Table
+	whole  bool // false: another look may tell more
 	byPID  map[int]process
 	owner  map[int]owner
 	forked map[int]bool // perhaps by us and just now: not known by its number yet
@@ -27,23 +28,39 @@ type ownership struct {
 // look reads /proc and sorts it, within a limit of time; the zero time never
 // comes. False: it can't be read.
 func (t *Table) look(until time.Time) (*ownership, bool) {
-	all, whole, ok := t.proc.list(until)
+	l, ok := t.proc.list(until)
 	if !ok {
 		return nil, false
 	}
-	o := &ownership{t: t, byPID: make(map[int]process, len(all)), owner: make(map[int]owner, len(all))}
-	for _, p := range all {
+	n := len(l.all)
+	o := &ownership{t: t, whole: l.whole, byPID: make(map[int]process, n), owner: make(map[int]owner, n)}
+	for _, p := range l.all {
+		if p.start == 0 {
+			p.start = t.marks.startOf(p.pid)
+		}
 		o.byPID[p.pid] = p
 	}
 	if !t.hooks { // then everything is the workload's, whatever it carries
 		return o, true
 	}
-	t.checkNumbers(all, whole)
-	if whole {
+	t.checkNumbers(l.all, l.whole)
+	if l.whole {
 		t.marks.forget(func(id identity) bool { return o.byPID[id.pid].start != id.start })
 	}
-	o.forked = t.marks.learn(o.unknown(), t.pending > 0, until)
+	forked, missing := t.marks.learn(o.unknown(), t.pending > 0, until)
+	o.forked, o.whole = forked, l.whole && missing == 0
 	return o, true
+}
+
+// awaitLate waits until something that got stuck has answered, at most limit.
+func (t *Table) awaitLate(limit time.Duration) {
+	select {
+	case a := <-t.proc.reader.answers:
+		delete(t.proc.reader.stuck, a.key)
+	case a := <-t.marks.reader.answers:
+		delete(t.marks.reader.stuck, a.key)
+	case <-time.After(limit):
+	}
 }
 
 // unknown are the processes of which only the mark can tell whose they are.
@@ -51,7 +68,7 @@ func (o *ownership) unknown() []identity {
 	var all []identity
 	for _, p := range o.byPID {
 		id := p.identity()
-		if _, known := o.t.marks.known[id]; known || p.parent != o.t.self {
+		if _, known := o.t.marks.known[id]; known || id.start == 0 || p.parent != o.t.self {
 			continue
 		}
 		if o.t.procs[p.pid] == nil && o.t.leader(p.session) == nil && o.t.leader(p.group) == nil {
@@ -94,7 +111,7 @@ func (o *ownership) find(p process, depth int) owner {
 	if parent, ok := o.byPID[p.parent]; ok {
 		return o.resolve(parent, depth-1)
 	}
-	return owner{}
+	return owner{theirs: o.t.procs[p.group] != nil} // no hook's group: that was asked above
 }
 
 // adopted tells a hook's stray daemon from the workload's processes.
@@ -141,20 +158,14 @@ func (t *Table) leader(number int) *Proc {
 // stop, gets none of that: its own strays are ended with the rest.
 func (t *Table) marked(is mark) *Proc {
 	for _, p := range t.kept {
-		if p.carries(is) {
+		if p.Hook && p.mark() == is {
 			return p
 		}
 	}
 	for _, p := range t.procs {
-		if p.carries(is) {
+		if p.Hook && p.mark() == is {
 			return p
 		}
 	}
 	return nil
-}
-
-// carries tells whether a mark is the hook's. One that was started without a kind
-// takes any.
-func (p *Proc) carries(is mark) bool {
-	return p.Hook && p.Name == is.name && (p.Kind == "" || p.Kind == is.kind)
 }

@@ -54,6 +54,10 @@ func TestOwnership(t *testing.T) {
 		{"a parent that has just gone", []process{{pid: 99, parent: 77}}, nobody},
 		{"a stranger beside us", []process{{pid: 99, parent: 5}, {pid: 5, parent: 2}, {pid: 2, parent: 0}}, nobody},
 		{"a circle", []process{{pid: 99, parent: 98}, {pid: 98, parent: 99}}, nobody},
+		{"a parent that has just gone, in the workload's group", []process{{pid: 99, parent: 77, group: 10}}, workload},
+		{"one that hangs, of a hook's session", []process{{pid: 99, parent: unknownParent, group: 99, session: 30}}, hookB},
+		{"one that hangs, of the workload's group", []process{{pid: 99, parent: unknownParent, group: 10, session: 0}}, workload},
+		{"one that hangs, of somebody", []process{{pid: 99, parent: unknownParent, group: 99, session: 99}}, nobody},
 		{"its own parent", []process{{pid: 99, parent: 99}}, nobody},
 		{"in the session of a kept hook", []process{{pid: 99, parent: 1, group: 60, session: 40}}, kept},
 		{"in the group of a kept hook", []process{{pid: 99, parent: 1, group: 40}}, kept},
@@ -112,10 +116,12 @@ func TestMarkTells(t *testing.T) {
 		{"a kept hook's and a running one's", mark{"b", "step"}, 0, func(l lookAt) owner { return l.kept }},
 		{"a hook's that is gone", mark{"c", "phase"}, 0, func(l lookAt) owner { return l.workload }},
 		{"a hook's that is perhaps being started", mark{"c", "phase"}, 1, func(lookAt) owner { return owner{} }},
-		{"inherited from an init above", mark{"a", "step"}, 0, func(l lookAt) owner { return l.workload }},
+		{"inherited from an init above", mark{"b", "step"}, -1, func(l lookAt) owner { return l.workload }},
 	} {
 		o := synthetic(process{pid: 99, parent: 1, session: 99, group: 99, start: 7})
-		o.t.inherited, o.t.pending = mark{"a", "step"}, c.pending
+		if o.t.pending = c.pending; c.pending < 0 {
+			o.t.pending, o.t.inherited = 0, c.is
+		}
 		o.t.marks.known[identity{99, 7}] = c.is
 		if got, want := o.of(o.byPID[99]), c.want(o); got != want {
 			t.Errorf("%s: %+v, want %+v", c.what, got, want)

@@ -44,27 +44,32 @@ func (*procFS) usable() bool {
 	return err == nil && self == strconv.Itoa(syscall.Getpid())
 }
 
-// list returns all processes that can be seen but the zombies, which are
-// nobody's to signal. Those that end meanwhile are left out. Whole is false when
-// some are missing, since until came first; the zero time never comes.
-func (f *procFS) list(until time.Time) (all []process, whole, ok bool) {
+// listing is one look at all processes.
+type listing struct {
+	all   []process // that can be seen, but for zombies, which are nobody's to signal
+	whole bool      // none is missing; false: something took too long, and another look may show more
+}
+
+// list looks by until, the zero time being never; false: /proc can't be read.
+func (f *procFS) list(until time.Time) (listing, bool) {
 	pids, err := f.pids()
-	if err != nil {
-		return nil, false, false
+	if err != nil || len(f.reader.stuck) == maxStuck && f.reader.late() == 0 {
+		return listing{}, false
 	}
-	all = make([]process, 0, len(pids))
+	l := listing{all: make([]process, 0, len(pids))}
 	begin := func() func(int) seen { return new(statReader).read }
-	whole = f.reader.each(pids, until, begin, func(_ int, s seen) {
+	missing := f.reader.each(pids, until, begin, func(_ int, s seen) {
 		if s.alive {
-			all = append(all, s.process)
+			l.all = append(l.all, s.process)
 		}
 	})
 	for pid := range f.reader.stuck {
 		if p, alive := unseen(pid); alive {
-			all = append(all, p)
+			l.all = append(l.all, p)
 		}
 	}
-	return all, whole && len(f.reader.stuck) == 0, whole || passed(until)
+	l.whole = missing == 0
+	return l, len(f.reader.stuck) < maxStuck
 }
 
 // pids lists the numbers of processes.
@@ -90,13 +95,20 @@ func (f *procFS) pids() ([]int, error) {
 	return pids, nil
 }
 
-// unseen is a process whose stat can't be read, since it hangs. Session and group
-// the kernel tells all the same; it counts as one that was adopted.
-func unseen(pid int) (process, bool) {
+// unseen is a process whose stat can't be read, since it hangs. What the kernel
+// tells all the same are its group, its session, and whether it is our child; who
+// else's it may be is not known.
+func unseen(pid int) (p process, alive bool) {
 	group, err := unix.Getpgid(pid)
 	session, _ := unix.Getsid(pid)
-	return process{pid: pid, parent: syscall.Getpid(), group: group, session: session, state: 'D'}, err == nil
+	p = process{pid: pid, parent: unknownParent, group: group, session: session, state: 'D'}
+	if isChild(pid) {
+		p.parent = syscall.Getpid()
+	}
+	return p, err == nil
 }
+
+const unknownParent = -1
 
 // statReader reads processes' stat. It belongs to one goroutine.
 type statReader struct{ buf [512]byte }
@@ -109,8 +121,8 @@ func (f *statReader) read(pid int) seen {
 }
 
 // parseStat reads the state, the parent, the group, the session and the start
-// out of proc_pid_stat(5). The name of the program stands in parentheses and may hold
-// anything, parentheses and blanks too, so it ends at the last one.
+// out of proc_pid_stat(5). The name of the program stands in parentheses and may
+// hold anything, parentheses and blanks too, so it ends at the last one.
 func parseStat(line []byte) (process, bool) {
 	end := bytes.LastIndexByte(line, ')')
 	if end < 0 {
@@ -141,13 +153,22 @@ func parseStat(line []byte) (process, bool) {
 // readFile fills buf from a file and returns how many bytes it got. The error is
 // that of opening it: one that has ended shows nothing.
 func readFile(name string, buf []byte) (int, error) {
+	b, err := readUpTo(name, buf, len(buf))
+	return len(b), err
+}
+
+// readUpTo reads at most limit bytes of a file into buf, or a larger one.
+func readUpTo(name string, buf []byte, limit int) ([]byte, error) {
 	fd, err := syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer syscall.Close(fd)
 	total := 0
-	for total < len(buf) {
+	for total < limit {
+		if total == len(buf) {
+			buf = append(buf, make([]byte, max(len(buf), minRead))...)
+		}
 		n, err := syscall.Read(fd, buf[total:])
 		if err == syscall.EINTR {
 			continue
@@ -157,5 +178,8 @@ func readFile(name string, buf []byte) (int, error) {
 		}
 		total += n
 	}
-	return total, nil
+	return buf[:total], nil
 }
+
+// minRead is how much room there is at first for a file of unknown size.
+const minRead = 64 << 10

@@ -19,9 +19,10 @@ type answer[K comparable, V any] struct {
 
 const (
 	// patience is how long reading one process may take.
-	readPatience = 200 * time.Millisecond
-	// maxStuck bounds the goroutines that are left behind: each has a thread.
-	maxStuck = 2
+	readPatience = 100 * time.Millisecond
+	// maxStuck bounds the goroutines that are left behind: each has a thread. With
+	// so many nothing is read any more.
+	maxStuck = 3
 	// atOnce is how many answers wait for the owner, who has to be woken for
 	// them, those of the goroutines that were left behind among them.
 	atOnce = 64
@@ -32,10 +33,10 @@ func newReader[K comparable, V any]() reader[K, V] {
 }
 
 // each calls take with the answer about every key, in order, but for those that
-// are stuck. begin returns what a goroutine reads with. It returns by until, the
-// zero time being never; false: not all have been read, since that came, or too
-// much is stuck.
-func (r *reader[K, V]) each(keys []K, until time.Time, begin func() func(K) V, take func(K, V)) bool {
+// have been stuck before. begin returns what a goroutine reads with. It returns by
+// until, the zero time being never, and how many answers are missing: since that
+// came, or something has got stuck.
+func (r *reader[K, V]) each(keys []K, until time.Time, begin func() func(K) V, take func(K, V)) (missing int) {
 	r.late()
 	keys = r.free(keys)
 	for len(keys) > 0 && len(r.stuck) < maxStuck && !passed(until) {
@@ -45,11 +46,12 @@ func (r *reader[K, V]) each(keys []K, until time.Time, begin func() func(K) V, t
 		close(quit)
 		if n < len(keys) {
 			r.stuck[keys[n]] = true
+			missing++
 			n++
 		}
 		keys = keys[n:]
 	}
-	return len(keys) == 0
+	return missing + len(keys)
 }
 
 func passed(until time.Time) bool { return !until.IsZero() && time.Now().After(until) }
@@ -68,15 +70,15 @@ func (r *reader[K, V]) free(keys []K) []K {
 	return all
 }
 
-// late takes the answers of those that were left behind. They are too old to
-// tell anything, but that they can be asked again.
-func (r *reader[K, V]) late() {
-	for {
+// late takes the answers of those that were left behind, and returns how many
+// came. They are too old to tell anything, but that they can be asked again.
+func (r *reader[K, V]) late() (n int) {
+	for ; ; n++ {
 		select {
 		case a := <-r.answers:
 			delete(r.stuck, a.key)
 		default:
-			return
+			return n
 		}
 	}
 }

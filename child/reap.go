@@ -104,6 +104,11 @@ func (t *Table) Stopped(p *Proc) (syscall.Signal, bool) {
 	return syscall.Signal(status), stopped
 }
 
+// isChild tells whether a process is our child.
+func isChild(pid int) bool {
+	return unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) == nil
+}
+
 // peek asks waitid(2) for the state of one child and takes nothing. It returns
 // si_code and si_status; false: it is in no such state.
 func peek(pid, state int) (code, status int, ok bool) {

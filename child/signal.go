@@ -58,6 +58,10 @@ const (
 	killRounds = 4
 )
 
+// lateAfter is how long what took too long to be looked at has until the next
+// look.
+const lateAfter = 20 * time.Millisecond
+
 // killLook bounds the looks for what is to be killed: with very many processes
 // the deadline must not pass over it.
 const killLook = 300 * time.Millisecond
@@ -75,7 +79,11 @@ func sweepOf(who owner, sig syscall.Signal) sweep {
 func (t *Table) sweep(s sweep) (Rest, bool) {
 	r := Rest{Known: true}
 	told := make(map[int]bool)
+	whole := true
 	for range s.rounds {
+		if !whole {
+			t.awaitLate(lateAfter)
+		}
 		o, ok := t.look(s.until)
 		if !ok {
 			return Rest{}, false
@@ -87,7 +95,7 @@ func (t *Table) sweep(s sweep) (Rest, bool) {
 				r.signal(q.pid, s.sig, s.resume)
 			}
 		})
-		if len(told) == before {
+		if whole = o.whole; whole && len(told) == before || passed(s.until) {
 			break
 		}
 	}

@@ -23,8 +23,7 @@ type Spec struct {
 	// hook leaves behind are known; empty for the workload.
 	Name string
 	// Kind is the value of DRAINIT_HOOK_KIND in Env, since a name is unique among
-	// the hooks of a kind only; empty: a mark of the name is the hook's, whatever
-	// its kind.
+	// the hooks of a kind only.
 	Kind string
 	// Keep: what a hook leaves behind when it exits with 0 is not killed but stays
 	// its own, until Forget: it is not the workload's, and SignalLeft reaches it.

@@ -23,7 +23,7 @@ const redial = 20 * time.Millisecond
 // Why there was no answer.
 var (
 	errHungUp  = errors.New("hung up without an answer")
-	errDropped = fmt.Errorf("%w, nor had the request been taken", errHungUp)
+	errDropped = errors.New("hung up without an answer, nor had it taken the request")
 	errLate    = errors.New("no answer in time")
 	errFull    = errors.New("too many clients wait in front of us")
 )

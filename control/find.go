@@ -154,7 +154,7 @@ func outermost(addrs []string) []string {
 	}
 	return slices.DeleteFunc(slices.Clone(addrs), func(addr string) bool {
 		_, pid, _ := parseAddress(addr)
-		return below(pid, owners, parent)
+		return below(pid, owners, parentOf)
 	})
 }
 

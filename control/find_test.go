@@ -3,6 +3,7 @@ package control
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -106,6 +107,11 @@ func TestBelow(t *testing.T) {
 	for pid, want := range map[int]bool{1: false, 2: true, 3: true, 4: true, 5: false, 7: false, 8: false} {
 		if got := below(pid, owners, parent); got != want {
 			t.Errorf("%d: %v", pid, got)
+		}
+	}
+	for pid, want := range map[int]int{os.Getpid(): os.Getppid(), 1<<22 + 1: 0} {
+		if got := parentOf(pid); got != want {
+			t.Errorf("parent of %d: %d, want %d", pid, got, want)
 		}
 	}
 }

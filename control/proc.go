@@ -55,9 +55,9 @@ func nested(file string) (int, error) {
 	return len(numbers), nil
 }
 
-// parent returns a process's parent; 0: it has none in our namespace, or that is
+// parentOf returns a process's parent; 0: it has none in our namespace, or that is
 // not known.
-func parent(pid int) int {
+func parentOf(pid int) int {
 	text, err := field("/proc/"+strconv.Itoa(pid)+"/status", "PPid:")
 	if err != nil {
 		return 0

@@ -122,14 +122,23 @@ func TestHangUp(t *testing.T) {
 		}
 		id := h.next(t).ID
 		end(w)
-		woken := h.woken.Load()
 		if c := h.next(t); c.ID != id || !c.Left || c.Request.Verb != "" {
 			t.Errorf("%s: %+v", name, c)
 		}
-		eventually(t, name+": woken", func() bool { return h.woken.Load() >= woken })
+		eventually(t, name+": woken twice", func() bool { return h.woken.Load() == 2*int32(id) })
 		h.Answer(id, Answer{}) // crosses it
 		eventually(t, name+": gone", func() bool { return h.inside() == 0 })
 	}
+	h.quiet(t)
+}
+
+// TestLeftAfterAnswer: who was answered has not left, whichever is noticed first.
+func TestLeftAfterAnswer(t *testing.T) {
+	h := open(t)
+	_, id := h.waits(t)
+	c := h.crowd.find(id)
+	h.Answer(id, Answer{})
+	h.left(c, id)
 	h.quiet(t)
 }
 
@@ -174,6 +183,47 @@ func TestSaid(t *testing.T) {
 	}
 	if lines == 0 || lines == 500 {
 		t.Errorf("%d lines", lines)
+	}
+}
+
+// TestPush: lines are never cut in two, nothing follows the last one, and of what
+// there is no room for only that is kept.
+func TestPush(t *testing.T) {
+	h := bound(t)
+	ln, err := h.adopt()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := h.dial(t)
+	conn, err := ln.AcceptUnix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCaller(conn)
+	defer c.close()
+	full := []byte(strings.Repeat("x", 1<<20))
+	c.push(full, false)
+	half := len(c.rest)
+	if half == 0 || half == len(full) {
+		t.Fatalf("%d bytes kept of a line that has begun", half)
+	}
+	c.push([]byte("one\n"), false)
+	if len(c.rest) != half {
+		t.Errorf("%d bytes kept, not %d: a line behind one that has begun", len(c.rest), half)
+	}
+	c.rest = nil // the buffer is full between two lines now
+	c.push([]byte("two\n"), false)
+	if len(c.rest) != 0 {
+		t.Errorf("%q kept, and is not the last", c.rest)
+	}
+	c.push([]byte("three\n"), true)
+	c.push([]byte("four\n"), true)
+	if string(c.rest) != "three\n" {
+		t.Errorf("%q kept", c.rest)
+	}
+	go func() { c.flush(enough); _ = conn.Close() }()
+	if got := w.over(); !strings.HasSuffix(got, "xthree\n") {
+		t.Errorf("%q", got[max(len(got)-20, 0):])
 	}
 }
 

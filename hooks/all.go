@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // All is what the configuration directory holds. The zero value is that of an
@@ -21,6 +23,9 @@ func DiscoverAll(configDir string, euid int) (All, error) {
 	var all All
 	if configDir == "" {
 		return all, nil
+	}
+	if f, err := look(configDir); err == nil && f.stat.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return all, Problems{{Path: configDir, Reason: unix.ENOTDIR.Error()}} // said once
 	}
 	var bad Problems
 	for _, kind := range kinds() {
@@ -80,4 +85,9 @@ func (a All) Ignored() []string {
 		all = append(all, a.of(kind).Ignored...)
 	}
 	return all
+}
+
+// Some tells that there is a hook of any kind.
+func (a All) Some() bool {
+	return len(a.Phases.Hooks)+len(a.Steps.Hooks)+len(a.Companions.Hooks) > 0
 }

@@ -95,6 +95,14 @@ func TestRefusedInAllDirectories(t *testing.T) {
 	}
 }
 
+func TestConfigDirThatIsNone(t *testing.T) {
+	file := put(t, t.TempDir(), "conf", "", 0o644)
+	_, err := DiscoverAll(file, os.Geteuid())
+	if got := refused(t, err); !slices.Equal(got, []string{"conf: not a directory"}) {
+		t.Errorf("problems %q", got)
+	}
+}
+
 func TestDanglingDirectories(t *testing.T) {
 	dir := t.TempDir()
 	link(t, "nowhere", dir+"/lifecycle.d")

@@ -36,14 +36,25 @@ const memoryLimit = 10 << 20
 // two: each costs memory, and the init has nothing to do in parallel.
 const processors = 2
 
+// forHooks are two more where there are hooks: each start whose execve(2) hangs
+// keeps one, and the init gives up so many before it stops starting others.
+const forHooks = 2
+
 // spareThreads are made while threads can still be had. When the workload has
 // used up the process limit of its container, the runtime's attempt to start
 // one more would end the init (the pids controller of cgroups(7), RLIMIT_NPROC
 // of getrlimit(2)).
 const spareThreads = 8
 
-// Processors sees to the second processor before the first fork needs it.
-func Processors() { runtime.GOMAXPROCS(processors) }
+// Processors sees to the second processor before the first fork needs it, and to
+// those that hooks may cost.
+func Processors(hooks bool) {
+	n := processors
+	if hooks {
+		n += forHooks
+	}
+	runtime.GOMAXPROCS(n)
+}
 
 // collecting is the memory limit while the collector is kept from running: far
 // off, but not endless, since a start may never be answered.

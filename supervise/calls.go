@@ -14,14 +14,15 @@ import (
 
 // call is a hook while it runs: a phase, a step's start or stop, a companion.
 type call struct {
-	hook    hooks.Hook
-	index   int // among its kind
-	stop    bool
-	proc    *child.Proc    // nil: its start has not been answered
-	signal  syscall.Signal // sent, or to be sent once the process is known
-	allowed time.Duration  // below 0: as long as it takes
-	status  *int           // nil: it has not ended by itself
-	kept    *child.Proc    // a step's start that has ended well: what it left is the step's
+	hook     hooks.Hook
+	index    int // among its kind
+	stop     bool
+	proc     *child.Proc // nil: its start has not been answered, or it has ended
+	answered bool
+	signal   syscall.Signal // sent, or to be sent once the process is known
+	allowed  time.Duration  // below 0: as long as it takes
+	status   *int           // nil: it has not ended by itself
+	kept     *child.Proc    // a step's start that has ended well: what it left is the step's
 }
 
 // workloadTag and those of tag tell the answers of Start apart.
@@ -111,6 +112,7 @@ func (l *loop) workloadEnv() []string {
 // which is also the end of a call that had been given up by then.
 func (l *loop) callStarted(s child.Started) {
 	c := l.calls[s.Tag]
+	c.answered = true
 	if s.Err != nil {
 		l.Log.Warn("hook not started", hookAttr(c.hook), errAttr(s.Err))
 		l.step(c.event(true, l.last(c)))
@@ -135,7 +137,7 @@ func (l *loop) callOf(p *child.Proc) *call {
 // callEnded takes in the end of a hook's process.
 func (l *loop) callEnded(c *call, e child.Exit) phases.Event {
 	c.proc, c.status = nil, &e.Status
-	if c.hook.Kind == hooks.Step && !c.stop && e.Status == 0 {
+	if e.Kept {
 		c.kept = e.Proc
 	}
 	return c.event(false, l.last(c))
@@ -165,8 +167,19 @@ func (l *loop) signalCall(k hooks.Kind, i int, stop bool, sig syscall.Signal) {
 		return
 	}
 	c.signal = sig
-	if c.proc != nil {
+	switch {
+	case c.proc != nil:
 		l.Procs.SignalHook(c.proc, sig)
+	case !c.answered && sig == syscall.SIGKILL:
+		l.giveUp()
+	}
+}
+
+// giveUp has what waits behind a start that hangs, in execve(2) or before it,
+// served by another thread. The late answer comes when it comes.
+func (l *loop) giveUp() {
+	if !l.Procs.GiveUp() {
+		l.Log.Warn("a start hangs, and what waits behind it waits on")
 	}
 }
 

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"errors"
 	"log/slog"
 	"syscall"
 	"time"
@@ -68,7 +69,11 @@ func (l *loop) report(limit time.Duration) {
 		r.Stages = append(r.Stages, report.Timed{Name: s.Name, Seconds: s.Seconds})
 	}
 	r.Phases, r.Steps = reported(l.tell.phases), reported(l.tell.steps)
-	if err := l.Report(r.Line(), limit); err != nil {
+	switch err := l.Report(r.Line(), limit); {
+	case err == nil:
+	case errors.Is(err, report.ErrTaken):
+		l.Log.Info("report left to the workload", slog.String("file", l.cfg.Report))
+	default:
 		l.Log.Warn("report not written", slog.String("file", l.cfg.Report), errAttr(err))
 	}
 }

@@ -113,6 +113,9 @@ func (l *loop) say(e phases.Effect) {
 			slog.String("hint", "set --grace-period to what the orchestrator gives"))
 	case phases.SayOverran:
 		l.Log.Warn("stage overran", stageAttr(e.Stage), durAttr("window", e.Window))
+		if e.Stage == phases.Starting { // the workload's start hangs
+			l.giveUp()
+		}
 	}
 }
 

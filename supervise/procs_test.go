@@ -206,7 +206,8 @@ func (p *fakeProc) exit() child.Exit {
 	if p.signal != 0 {
 		return child.Exit{Proc: p.proc, Status: 128 + int(p.signal), Signal: p.signal}
 	}
-	return child.Exit{Proc: p.proc, Status: p.status}
+	kept := p.status == 0 && p.hook>>24 == int(hooks.Step) && p.hook&(1<<23) == 0
+	return child.Exit{Proc: p.proc, Status: p.status, Kept: kept}
 }
 
 // Signal sends a signal to the workload.
@@ -319,6 +320,12 @@ func (f *fake) Hooks() bool {
 		}
 	}
 	return false
+}
+
+// GiveUp lets what waits behind a start that hangs go on; here nothing waits.
+func (f *fake) GiveUp() bool {
+	f.note("give up")
+	return true
 }
 
 // KillAll is PID 1's last resort.

@@ -31,6 +31,7 @@ type processes interface {
 	Remains() (int, bool)
 	Stopped(p *child.Proc) (syscall.Signal, bool)
 	Hooks() bool
+	GiveUp() bool
 	KillAll()
 	// Drain waits until the output of ended hooks has been read, at most limit.
 	Drain(limit time.Duration)

@@ -1,0 +1,113 @@
+package child
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestOneNameInTwoKinds: the end of a companion is not that of a step's daemons.
+func TestOneNameInTwoKinds(t *testing.T) {
+	if !isolated(t) {
+		return
+	}
+	table := newOwner(t)
+	step := kept(t, table, "x", "(setsid sleep 601 &) ; :")
+	up := make(chan string, 1)
+	s := hookSpec("companion", "x", "(setsid sleep 602 &) ; echo up; exec sleep 603")
+	s.Output = func(line string) { up <- line }
+	companion := startOne(t, table, s)
+	<-up
+	leaves(t, table, step, 1)
+	table.SignalHook(companion, syscall.SIGKILL)
+	awaitExit(t, table, companion)
+	leaves(t, table, step, 1)
+	remains(t, table, 0)
+	table.SignalLeft(step, syscall.SIGTERM)
+	eventually(t, "nothing left", func() bool { return !reap(table).Left })
+}
+
+// TestCompanionsDaemons: a companion's daemons are neither told nor killed with
+// the workload, wherever they went. They end with the companion, be it told or
+// not.
+func TestCompanionsDaemons(t *testing.T) {
+	if !isolated(t) {
+		return
+	}
+	table := newOwner(t)
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, told := range []bool{true, false} {
+		up := make(chan string, 1)
+		s := hookSpec("companion", "c", daemons+"echo up; read x < "+fifo)
+		s.Output = func(line string) { up <- line }
+		companion := startOne(t, table, s)
+		<-up
+		count := func() int {
+			o, _ := table.look(zero)
+			n := 0
+			o.each(owner{hook: companion}, func(process) { n++ })
+			return n
+		}
+		workload := startOne(t, table, shell("exec sleep 600"))
+		eventually(t, "the daemons", func() bool { return count() == 5 })
+		remains(t, table, 1)
+		if r := table.SignalRest(workload.PID, syscall.SIGTERM, true); r.Count != 1 {
+			t.Errorf("%+v", r)
+		}
+		awaitExit(t, table, workload)
+		kill(t, table, startOne(t, table, shell("exec sleep 600")))
+		if n := count(); n != 5 {
+			t.Errorf("%d left beside the workload", n)
+		}
+		if told {
+			table.SignalHook(companion, syscall.SIGTERM)
+		} else if err := os.WriteFile(fifo, []byte("\n"), 0); err != nil {
+			t.Fatal(err)
+		}
+		awaitExit(t, table, companion)
+		eventually(t, "nothing left", func() bool { return !reap(table).Left })
+	}
+}
+
+// TestDaemonThatHangs: one that can't be looked at any more stays whose it was.
+func TestDaemonThatHangs(t *testing.T) {
+	if !isolated(t) {
+		return
+	}
+	table := newOwner(t)
+	step := kept(t, table, "a", "(setsid sleep 601 &) ; :")
+	leaves(t, table, step, 1)
+	o, _ := table.look(zero)
+	o.each(owner{hook: step}, func(p process) { table.proc.reader.stuck[p.pid] = true })
+	leaves(t, table, step, 1)
+	remains(t, table, 0)
+	if n := table.SignalLeft(step, syscall.SIGKILL); n != 1 {
+		t.Errorf("%d killed", n)
+	}
+	leaves(t, table, step, 0)
+}
+
+// TestSweepsAreBounded: who is killed has no more time than that; who is told is
+// looked for to the end.
+func TestSweepsAreBounded(t *testing.T) {
+	s := sweepOf(owner{}, syscall.SIGKILL)
+	if left := time.Until(s.until); left > killLook || left < killLook/2 || s.resume {
+		t.Errorf("%+v", s)
+	}
+	if s = sweepOf(owner{}, syscall.SIGTERM); !s.until.IsZero() || !s.resume {
+		t.Errorf("%+v", s)
+	}
+	table := NewTable()
+	began := time.Now()
+	if _, ok := table.sweep(sweep{sig: syscall.SIGCONT, rounds: 1000000, who: owner{hook: &Proc{}}, until: began}); !ok {
+		t.Error("/proc can't be read")
+	}
+	if took := time.Since(began); took > killLook {
+		t.Errorf("took %v", took)
+	}
+}

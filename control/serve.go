@@ -164,7 +164,7 @@ func (s *Server) trustClient(conn *net.UnixConn) error {
 			err = fmt.Errorf("process %d is not in the init's PID namespace: %w", cred.Pid, err)
 		}
 	}
-	if now := time.Now(); err != nil && (s.told.IsZero() || now.Sub(s.told) >= tellAgain) {
+	if now := time.Now(); err != nil && !errors.Is(err, errGone) && (s.told.IsZero() || now.Sub(s.told) >= tellAgain) {
 		s.told = now
 		s.tell(slog.LevelWarn, "control client refused", slog.String("error", err.Error()))
 	}

@@ -32,8 +32,31 @@ func (r *Relay) Next(until time.Time) (syscall.Signal, bool) {
 			return sig, true
 		case syscall.EAGAIN:
 			return 0, false
+		case syscall.EINTR: // a handler ran in this thread, or a debugger came by
+		default:
+			// Refused, by a seccomp profile. The runtime's handlers have every
+			// signal then, as they do while this thread is busy.
+			if !r.pause(until) {
+				return 0, false
+			}
 		}
-		// EINTR: a handler ran in this thread, or a debugger came by.
+	}
+}
+
+// pause waits for Wake. False: the time has come first.
+func (r *Relay) pause(until time.Time) bool {
+	var late <-chan time.Time
+	if !until.IsZero() {
+		timer := time.NewTimer(max(time.Until(until), 0))
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-r.woken:
+		r.missed.Or(uint64(Of(syscall.SIGCHLD)))
+		return true
+	case <-late:
+		return false
 	}
 }
 
@@ -64,6 +87,10 @@ func (r *Relay) wait(until time.Time) (syscall.Signal, syscall.Errno) {
 // Wake makes Next return CHLD, now or when it is called next. Any goroutine may
 // call it.
 func (r *Relay) Wake() {
+	select {
+	case r.woken <- struct{}{}:
+	default: // one is enough
+	}
 	_ = syscall.Tgkill(syscall.Getpid(), r.thread, syscall.SIGCHLD) // the thread lives as long as the process
 }
 

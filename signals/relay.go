@@ -22,6 +22,7 @@ type Relay struct {
 	// c and child have what came through the runtime's handlers; collect keeps
 	// them empty.
 	c, child chan os.Signal
+	woken    chan struct{}  // for a Next that can't ask the kernel
 	missed   atomic.Uint64  // a Set: the same, for Next
 	given    syscall.Signal // the last that Next took out of it
 	late     []os.Signal    // what Rest subscribes to
@@ -44,6 +45,7 @@ func Open() *Relay {
 		thread: syscall.Gettid(),
 		c:      make(chan os.Signal, Max),
 		child:  make(chan os.Signal, 1),
+		woken:  make(chan struct{}, 1),
 	}
 	early := make([]os.Signal, 0, Max)
 	for sig := range Forwardable().each {

@@ -78,7 +78,7 @@ func TestLateStart(t *testing.T) {
 		f.kill(sec, syscall.SIGTERM)
 		f.run(job, f.world())
 		f.wantEvents(t, "0s start 0", "0s ready", "0s readiness 1", "1s readiness 2", "1s start 1",
-			"3s start 2", "5s killed to phase 1", "6s terminated to workload")
+			"3s give up", "3s start 2", "5s killed to phase 1", "6s terminated to workload")
 		got := f.find("phase ended")
 		if got[0].attrs["result"] != "killed" || got[0].attrs["used"] != "2s" || got[1].attrs["result"] != "ok" {
 			t.Errorf("%+v", got)

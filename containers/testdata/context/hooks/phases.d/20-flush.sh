@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "second phase, $DRAINIT_REASON"

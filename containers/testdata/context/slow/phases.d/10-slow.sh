@@ -1,0 +1,3 @@
+#!/bin/sh
+# drainit: max-duration=2400ms
+sleep 2

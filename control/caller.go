@@ -31,8 +31,7 @@ func newCaller(conn *net.UnixConn) *caller {
 	return &caller{conn: conn, gone: make(chan struct{}), ending: make(chan struct{})}
 }
 
-// read waits for the request. The error is for the client, but for those that
-// say that it has gone.
+// read waits for the request. The error is for the client, if it is still there.
 func (c *caller) read(patience time.Duration) (Request, error) {
 	_ = c.conn.SetReadDeadline(time.Now().Add(patience))
 	buf, n := make([]byte, maxRequest), 0
@@ -43,7 +42,7 @@ func (c *caller) read(patience time.Duration) (Request, error) {
 		switch {
 		case len(more) > 0:
 			return Request{}, errors.New("malformed request: more than one line")
-		case whole, n > 0 && errors.Is(err, io.EOF):
+		case whole, errors.Is(err, io.EOF):
 			return decodeRequest(text)
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return Request{}, fmt.Errorf("no request within %v", patience)

@@ -269,6 +269,109 @@ func exhaust(t testing.TB) (restore func()) {
 	})
 }
 
+// TestCrowd: the longest idle one goes, but not before its time; who waits for the
+// loop stays; an answer is claimed once.
+func TestCrowd(t *testing.T) {
+	h := bound(t)
+	ln, err := h.adopt()
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := func() *caller {
+		h.dial(t)
+		conn, err := ln.AcceptUnix()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return newCaller(conn)
+	}
+	cr, quit := newCrowd(2), make(chan struct{})
+	first, second, third := next(), next(), next()
+	begun := time.Now()
+	for _, c := range []*caller{first, second, third} {
+		if !cr.enter(c, quit) {
+			t.Fatal("not let in")
+		}
+	}
+	if took := time.Since(begun); took < haste {
+		t.Errorf("the first one had to go after %v", took)
+	}
+	if id, _ := cr.ask(first, true); id != 0 {
+		t.Error("the first one has not gone")
+	}
+	second2, _ := cr.ask(second, true)
+	third2, full := cr.ask(third, true)
+	if second2 == 0 || third2 != 0 || !full {
+		t.Errorf("ids %d, %d, full %v", second2, third2, full)
+	}
+	third2, _ = cr.ask(third, false)
+	fourth, late := next(), make(chan bool)
+	go func() { late <- cr.enter(fourth, quit) }()
+	select {
+	case <-late:
+		t.Error("let in at the cost of those who wait")
+	case <-time.After(2 * haste):
+	}
+	if cr.claim(third2) != third || cr.claim(third2) != nil || cr.claim(77) != nil {
+		t.Error("claimed twice")
+	}
+	cr.answered(third)
+	if !<-late {
+		t.Error("not let in in place of one that was answered")
+	}
+	cr.leave(third) // has gone already
+	cr.answered(third)
+	if len(cr.inside) != 2 || len(cr.byID) != 1 || cr.find(second2) != second {
+		t.Errorf("%d inside, %d owed", len(cr.inside), len(cr.byID))
+	}
+	close(quit)
+	if cr.enter(first, quit) {
+		t.Error("let in at the end")
+	}
+}
+
+// TestStrangers: those who may not talk can only stand in the queue.
+func TestStrangers(t *testing.T) {
+	needRoot(t)
+	h := open(t)
+	h.loop()
+	cmd := relative(user(stranger), "flood", h.Addr())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	eventually(t, "flood", func() bool { return strings.Contains(h.log.String(), "user 1234") })
+	for range 5 {
+		if took := honest(t, h); took > 3*time.Second {
+			t.Errorf("an honest client waited %v", took)
+		}
+	}
+	if n := strings.Count(h.log.String(), "\n"); n != 1 {
+		t.Errorf("%d lines in the log", n)
+	}
+}
+
+// TestLastDescriptor: that there is none left is no matter while nobody waits.
+func TestLastDescriptor(t *testing.T) {
+	h := open(t)
+	h.loop()
+	ask, answer := later(t, h)
+	spare, err := os.Open("/dev/null")
+	if err != nil {
+		t.Fatal(err)
+	}
+	restore := exhaust(t)
+	defer restore()
+	_ = spare.Close()
+	ask()
+	if got := answer(); got != "answer 0  <nil>\n" {
+		t.Errorf("%q", got)
+	}
+	if log := h.log.String(); log != "" {
+		t.Errorf("log %s", log)
+	}
+}
+
 // TestIdle: clients that wait cost nothing while they do, those that have closed
 // their own direction neither; and none can make work by talking on.
 func TestIdle(t *testing.T) {

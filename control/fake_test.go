@@ -84,6 +84,19 @@ func play(part string, args []string) int {
 		fmt.Println(addr)
 		go echo(s)
 		s.Serve(context.Background())
+	case "flood": // ADDR: comes and goes, until it is killed
+		for range 50 {
+			go func() {
+				for {
+					if conn, err := connect(args[0]); err == nil {
+						_ = conn.Close()
+					} else {
+						time.Sleep(time.Millisecond)
+					}
+				}
+			}()
+		}
+		select {}
 	case "family": // a server, and a child of it that asks
 		addr, _ := Default(os.Getpid())
 		s, err := Listen(addr, Options{})

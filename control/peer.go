@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Why a peer is not believed.
+// Why a peer is not in our PID namespace.
 var (
-	errOutside = errors.New("outside of the PID namespace")
-	errNested  = errors.New("in a PID namespace below")
-	errForeign = errors.New("PID namespace unknown: /proc is that of another one")
-	errGone    = errors.New("has ended")
+	errOutside = errors.New("it is outside of it")
+	errNested  = errors.New("it is in one below")
+	errForeign = errors.New("/proc is that of another one, and does not tell")
+	errGone    = errors.New("it has ended")
 )
 
 // identity is what a process knows of itself.
@@ -140,7 +140,7 @@ func (me identity) trustServer(conn *net.UnixConn, addr string) error {
 	}
 	user, pid := int(cred.Uid), int(cred.Pid)
 	if err := me.shares(conn, pid); err != nil {
-		return fmt.Errorf("process %d listens there, and is not in our PID namespace: %w", pid, err)
+		return fmt.Errorf("process %d listens there, and not in our PID namespace: %w", pid, err)
 	}
 	ns, owner, named := parseAddress(addr)
 	switch {

@@ -33,8 +33,8 @@ func TestClients(t *testing.T) {
 		"root":              {nil, "ask", "answer 0 did status <nil>"},
 		"another user":      {user(stranger), "ask", "refused: user 1234 is neither root nor the init's own, 0"},
 		"another user, raw": {user(stranger), "raw", `"refused":"user 1234 is neither root nor the init's own, 0"`},
-		"below":             {inBelow(), "ask", "process 0 listens there, and is not in our PID namespace: outside of the PID namespace"},
-		"below, raw":        {inBelow(), "raw", "is not in the init's PID namespace: in a PID namespace below"},
+		"below":             {inBelow(), "ask", "process 0 listens there, and not in our PID namespace: it is outside of it"},
+		"below, raw":        {inBelow(), "raw", "is not in the init's PID namespace: it is in one below"},
 	} {
 		got := output(t, relative(c.attr, c.part, h.Addr(), Status))
 		if !strings.Contains(got, c.want) {
@@ -115,10 +115,10 @@ func TestNestedServer(t *testing.T) {
 	if _, pid, ok := parseAddress(addr); !ok || pid != 1 {
 		t.Errorf("%q", addr)
 	}
-	if got := output(t, relative(nil, "ask", addr, Status)); !strings.Contains(got, "is not in our PID namespace: in a PID namespace below") {
+	if got := output(t, relative(nil, "ask", addr, Status)); !strings.Contains(got, "not in our PID namespace: it is in one below") {
 		t.Error(got)
 	}
-	if got := output(t, relative(nil, "raw", addr, Status)); !strings.Contains(got, `process 0 is not in the init's PID namespace: outside of the PID namespace`) {
+	if got := output(t, relative(nil, "raw", addr, Status)); !strings.Contains(got, `process 0 is not in the init's PID namespace: it is outside of it`) {
 		t.Error(got)
 	}
 	want := "answer 0 did status <nil>\n"
@@ -218,8 +218,8 @@ func TestNested(t *testing.T) {
 	for text, want := range map[string]string{
 		"Name:\tx\nNSpid:\t7\nNSpgid:\t7\n": "1 <nil>",
 		"NSpid:\t7\t1\n":                    "2 <nil>",
-		"NSpid:\t0\n":                       "0 has ended",
-		"Pid:\t-1\nNSpid:\t-1\n":            "0 has ended",
+		"NSpid:\t0\n":                       "0 it has ended",
+		"Pid:\t-1\nNSpid:\t-1\n":            "0 it has ended",
 		"NSpid:\n":                          "0 read \"FILE\": no number behind NSpid",
 		"":                                  "0 read \"FILE\": no \"NSpid:\"",
 		"Name:\tNSpid: 1 2 3\n":             "0 read \"FILE\": no \"NSpid:\"",

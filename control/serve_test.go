@@ -265,8 +265,8 @@ func TestMalformed(t *testing.T) {
 	}
 	w := h.dial(t)
 	_ = w.CloseWrite()
-	if rest := w.over(); rest == "" {
-		t.Log("an empty request gets no word")
+	if r := w.hear(); r.Refused != "malformed request" {
+		t.Errorf("nothing: %+v", r)
 	}
 	h.quiet(t)
 	if h.woken.Load() != 0 {
@@ -412,6 +412,20 @@ func TestClose(t *testing.T) {
 	again := bound(t) // the name is free
 	again.Close()
 	again.Serve(context.Background())
+}
+
+// TestCloseIsNoHangUp: nobody has left because the server ended.
+func TestCloseIsNoHangUp(t *testing.T) {
+	for range 20 {
+		h := open(t)
+		for range 5 {
+			h.waits(t)
+		}
+		h.stop()
+		if n := len(h.Calls()); n > 0 {
+			t.Fatalf("%d calls, the first %+v", n, <-h.Calls())
+		}
+	}
 }
 
 func TestServeTwice(t *testing.T) {

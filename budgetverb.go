@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ func budgetVerb(c *config.Config, asJSON bool) int {
 	}
 	in := c.Budget
 	in.Phases, in.Companions, in.Waves = len(found.Phases.Hooks), len(found.Companions.Hooks), found.Waves()
-	v := &planView{platform: c.Platform, in: in, plan: budget.Make(in)}
+	v := &planView{platform: c.Platform, in: in, plan: budget.Make(in), phases: found.Phases.Hooks}
 	text := v.text()
 	if asJSON {
 		text = v.json()
@@ -41,6 +42,7 @@ type planView struct {
 	platform config.Platform
 	in       budget.Input
 	plan     budget.Plan
+	phases   []hooks.Hook
 }
 
 // source is where a figure comes from.
@@ -123,12 +125,56 @@ func (v *planView) text() string {
 	return chart.Render(t)
 }
 
+// declared is what all phases declare that they may take, and which of them alone
+// declare more than all have together.
+func (v *planView) declared() (sum time.Duration, long []hooks.Hook) {
+	for _, h := range v.phases {
+		sum = min(sum, math.MaxInt64-h.MaxDuration) + h.MaxDuration // whatever they declare: it must not overflow
+		if h.MaxDuration > v.plan.Phases {
+			long = append(long, h)
+		}
+	}
+	return sum, long
+}
+
+// overDeclared are the lines about phases that do not get what they declare.
+func (v *planView) overDeclared() []string {
+	sum, long := v.declared()
+	have := ", all phases have " + chart.Duration(v.plan.Phases)
+	var lines []string
+	for _, h := range long {
+		lines = append(lines, fmt.Sprintf("phase %q declares %s%s", h.Name, chart.Duration(h.MaxDuration), have))
+	}
+	if sum > v.plan.Phases && len(v.phases) > 1 {
+		lines = append(lines, "the phases declare "+chart.Duration(sum)+" together"+have)
+	}
+	return lines
+}
+
+// gate is what an assumed grace period does to the program. Nobody promised it, so
+// it ends nobody's work, but for what must be stopped behind the program.
+func (v *planView) gate() []string {
+	switch p := v.plan; {
+	case v.in.Unlimited || p.GraceSet || p.GateSet:
+		return nil
+	case p.GateEndless():
+		return []string{"drain_timeout is not enforced: an assumed grace period ends nobody's work"}
+	}
+	return []string{
+		"the grace period is assumed; with steps or companions the program is ended in",
+		"time for them, not before " + budget.GateWish.String() + ": set --grace-period",
+	}
+}
+
 // lines are what is to be said about the table.
 func (v *planView) lines() []string {
 	lines := []string{fmt.Sprintf("platform %s: %s", v.platform.Name, v.platform.Why)}
-	if !v.in.Unlimited && v.plan.GateEndless() {
-		lines = append(lines, "drain_timeout is not enforced: an assumed grace period ends nobody's work")
-	}
+	lines = append(lines, v.gate()...)
+	return append(v.fit(lines), v.overDeclared()...)
+}
+
+// fit adds whether it fits, and if not what would.
+func (v *planView) fit(lines []string) []string {
 	short := v.plan.Shortfall()
 	switch {
 	case v.in.Unlimited:
@@ -163,6 +209,15 @@ type planJSON struct {
 	Fits      bool         `json:"fits"`
 	Shortfall float64      `json:"shortfall"`
 	Advice    *adviceJSON  `json:"advice"`
+
+	Declared   float64         `json:"declared"`
+	LongPhases []longPhaseJSON `json:"long_phases"` // never null
+}
+
+// longPhaseJSON is a phase that declares more than all of them have.
+type longPhaseJSON struct {
+	Name     string  `json:"name"`
+	Declared float64 `json:"declared"`
 }
 
 type figureJSON struct {
@@ -200,6 +255,11 @@ func (v *planView) json() string {
 	}
 	if a, ok := budget.Advise(v.in); ok {
 		all.Advice = &adviceJSON{a.Figure, a.Flag, a.From.Seconds(), a.To.Seconds()}
+	}
+	sum, long := v.declared()
+	all.Declared, all.LongPhases = sum.Seconds(), []longPhaseJSON{}
+	for _, h := range long {
+		all.LongPhases = append(all.LongPhases, longPhaseJSON{h.Name, h.MaxDuration.Seconds()})
 	}
 	text, _ := json.Marshal(all) // figures, words and numbers
 	return string(text) + "\n"

@@ -2,13 +2,16 @@ package main
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"drainit/budget"
 	"drainit/config"
+	"drainit/hooks"
 )
 
 // viewOf is the plan of flags, with so many phases, companions and waves.
@@ -66,6 +69,8 @@ sum              10s  ##################################
 grace            10s  ##################################  assumed by platform
 
 platform docker: it was set
+the grace period is assumed; with steps or companions the program is ended in
+time for them, not before 10s: set --grace-period
 fits, 0s to spare
 `},
 		{"what was set is too long", viewOf(t, 0, 0, 0, "--grace-period=30", "--drain-timeout=29", "--announce-delay=20", "--linger=0"), `
@@ -155,6 +160,73 @@ fits: there is no grace period to fit into
 	}
 }
 
+// declaring adds what each phase declares.
+func (v *planView) declaring(durations ...time.Duration) *planView {
+	for i, d := range durations {
+		v.phases = append(v.phases, hooks.Hook{Name: string(rune('a' + i)), MaxDuration: d})
+	}
+	return v
+}
+
+// What phases declare is held against what they have, whatever platform and
+// settings that is from; it is no misfit.
+func TestBudgetTellsOfLongPhases(t *testing.T) {
+	const s = time.Second
+	for _, c := range []struct {
+		name   string
+		view   *planView
+		lines  []string
+		asJSON string
+	}{
+		{"nothing declared", viewOf(t, 2, 0, 0).declaring(0, 0), nil, `"declared":0,"long_phases":[]`},
+		{"all it has", viewOf(t, 2, 0, 0).declaring(4*s, 6*s), nil, `"declared":10,"long_phases":[]`},
+		{"all it has, alone", viewOf(t, 1, 0, 0).declaring(10 * s), nil, `"declared":10,"long_phases":[]`},
+		{"one alone", viewOf(t, 1, 0, 0).declaring(20 * s), []string{`phase "a" declares 20s, all phases have 10s`}, `"declared":20,"long_phases":[{"name":"a","declared":20}]`},
+		{"the sum", viewOf(t, 2, 0, 0, "--grace-period=60").declaring(6*s, 4500*time.Millisecond), []string{"the phases declare 10.5s together, all phases have 10s"}, `"declared":10.5,"long_phases":[]`},
+		{"a shrunk one", viewOf(t, 3, 0, 0, "--platform=docker").declaring(s, 2*s, 0), []string{
+			`phase "b" declares 2s, all phases have 1.75s`, "the phases declare 3s together, all phases have 1.75s",
+		}, `"declared":3,"long_phases":[{"name":"b","declared":2}]`},
+		{"beyond all bounds", viewOf(t, 2, 0, 0, "--drain-budget=1").declaring(math.MaxInt64, math.MaxInt64), []string{
+			`phase "a" declares 2562047h47m16.854775807s, all phases have 1s`, `phase "b" declares 2562047h47m16.854775807s, all phases have 1s`,
+			"the phases declare 2562047h47m16.854775807s together, all phases have 1s",
+		}, `"declared":9223372036.854776,`},
+	} {
+		_, below, _ := strings.Cut(c.view.text(), "\nfits")
+		_, below, _ = strings.Cut(strings.TrimSpace(below), "\n")
+		if below != strings.Join(c.lines, "\n") {
+			t.Errorf("%s: %s\nwant %q", c.name, c.view.text(), c.lines)
+		}
+		if text := c.view.json(); !strings.Contains(text, c.asJSON) || !strings.Contains(text, `"fits":true`) {
+			t.Errorf("%s: %s, want %s", c.name, text, c.asJSON)
+		}
+	}
+}
+
+// Whether the program is ended under an assumed grace period is told, and by what.
+func TestBudgetTellsWhoEndsTheProgram(t *testing.T) {
+	const endless, ended = "not enforced", "the program is ended in\ntime for them, not before 10s: set --grace-period\n"
+	for _, c := range []struct {
+		companions, waves int
+		flags             []string
+		want              string
+	}{
+		{0, 0, []string{"--platform=ecs"}, endless},
+		{1, 0, []string{"--platform=ecs"}, ended},
+		{0, 1, []string{"--platform=ecs"}, ended},
+		{1, 1, []string{"--platform=ecs", "--grace-period=30"}, ""},
+		{1, 1, []string{"--platform=ecs", "--drain-timeout=3"}, ""},
+		{0, 0, []string{"--platform=ecs", "--drain-timeout=3"}, ""},
+		{1, 1, nil, ""},
+	} {
+		text := viewOf(t, 1, c.companions, c.waves, c.flags...).text()
+		for _, line := range []string{endless, ended} {
+			if strings.Contains(text, line) != (line == c.want) {
+				t.Errorf("%d companions, %d waves, %q: %s", c.companions, c.waves, c.flags, text)
+			}
+		}
+	}
+}
+
 // The table of the documentation is one that is printed.
 func TestBudgetIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("docs/reference/flags.md")
@@ -215,12 +287,12 @@ func TestBudgetJSON(t *testing.T) {
 			`{"figures":[{"name":"prestop","seconds":0,"set":false},{"name":"announce","seconds":20,"set":true},{"name":"phases","seconds":0.1,"set":false},` +
 				`{"name":"unwind","seconds":1,"set":false},{"name":"drain_timeout","seconds":29.5,"set":true},{"name":"kill","seconds":1,"set":false},` +
 				`{"name":"companions","seconds":0.1,"set":true},{"name":"waves","seconds":0.2,"set":true},{"name":"linger","seconds":0,"set":false},{"name":"headroom","seconds":1,"set":false}],` +
-				`"sum":52.9,"grace":30,"assumed":false,"platform":"none","fits":false,"shortfall":22.9,"advice":{"figure":"drain_timeout","flag":"drain-timeout","from":29.5,"to":6.6}}`},
+				`"sum":52.9,"grace":30,"assumed":false,"platform":"none","fits":false,"shortfall":22.9,"advice":{"figure":"drain_timeout","flag":"drain-timeout","from":29.5,"to":6.6},"declared":0,"long_phases":[]}`},
 		{viewOf(t, 0, 0, 0),
 			`{"figures":[{"name":"prestop","seconds":0,"set":false},{"name":"announce","seconds":0,"set":false},{"name":"phases","seconds":0,"set":false},` +
 				`{"name":"unwind","seconds":0,"set":false},{"name":"drain_timeout","seconds":null,"set":false},{"name":"kill","seconds":1,"set":false},` +
 				`{"name":"companions","seconds":0,"set":false},{"name":"waves","seconds":0,"set":false},{"name":"linger","seconds":0,"set":false},{"name":"headroom","seconds":1,"set":false}],` +
-				`"sum":null,"grace":null,"assumed":true,"platform":"none","fits":true,"shortfall":0,"advice":null}`},
+				`"sum":null,"grace":null,"assumed":true,"platform":"none","fits":true,"shortfall":0,"advice":null,"declared":0,"long_phases":[]}`},
 	} {
 		if got := c.view.json(); got != c.want+"\n" {
 			t.Errorf("%s\nwant\n%s", got, c.want)
@@ -239,12 +311,13 @@ func TestBudgetJSON(t *testing.T) {
 // TestBudgetVerb: the hooks that are there count, and the exit status tells.
 func TestBudgetVerb(t *testing.T) {
 	dir := t.TempDir()
+	directives := map[string]string{"phases.d/10-a": "# drainit: max-duration=5s\n"}
 	for _, name := range []string{"phases.d/10-a", "lifecycle.d/10-a", "lifecycle.d/10-b", "lifecycle.d/20-c", "background.d/x"} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+directives[name]), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -254,6 +327,7 @@ func TestBudgetVerb(t *testing.T) {
 		want   string
 	}{
 		{[]string{"--grace-period=60"}, 0, `"name":"waves","seconds":20,`},
+		{[]string{"--grace-period=60", "--drain-budget=4"}, 0, `"long_phases":[{"name":"a","declared":5}]`},
 		{[]string{"--grace-period=60", "--config-dir=none"}, 0, `"name":"waves","seconds":0,`},
 		{[]string{"--grace-period=60", "--step-timeout=10", "--drain-timeout=35"}, 1, `"name":"companions","seconds":10,"set":true},{"name":"waves","seconds":20,"set":true}`},
 		{[]string{"--config-dir=" + filepath.Join(dir, "phases.d/10-a")}, failed, ""},

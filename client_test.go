@@ -156,6 +156,20 @@ func TestClientUnreachable(t *testing.T) {
 	}
 }
 
+// TestClientElsewhere: the init is looked for in two namespaces, and the hint names
+// both.
+func TestClientElsewhere(t *testing.T) {
+	if os.Geteuid() != 0 {
+		skip(t, "makes a network namespace")
+	}
+	cmd := verb(t, "status")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	status, _, errs := ended(t, cmd)
+	if status != 69 || !strings.Contains(errs, "hint: run it inside of the container") || !strings.Contains(errs, "its PID namespace and its network namespace count") {
+		t.Errorf("%d %q", status, errs)
+	}
+}
+
 // TestClientFrozen: an init that does not answer, because it is stopped, is
 // unreachable; whoever waits for a drain that has begun goes on waiting.
 func TestClientFrozen(t *testing.T) {

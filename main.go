@@ -104,6 +104,9 @@ func mainJob(c *config.Config, relay *signals.Relay, threads <-chan struct{}) in
 		p.held = self.Seal()
 	}
 	<-threads
+	if sig, dying := relay.Dying(); dying {
+		return 128 + int(sig)
+	}
 	return supervised(supervise.Job{Config: c, Plan: plan, Hooks: found, Seed: uint64(time.Now().UnixNano())}, p)
 }
 

@@ -30,12 +30,7 @@ const wsClients = 20
 // have gone is the server told to stop.
 func TestWebsocketExample(t *testing.T) {
 	t.Parallel()
-	// A tenth of it is for the programs' own start-up, of which the race detector
-	// makes much.
-	budget := 6 * time.Second
-	if raceEnabled {
-		budget *= 2
-	}
+	const budget = 12 * time.Second // a tenth of it is for the programs' own start-up
 	p := startWebsocket(t, budget)
 	addr := "127.0.0.1:" + p.waitLog(`^serving on (\d+)$`)[1]
 	closed := make(chan wsClosed)

@@ -175,6 +175,9 @@ func variables(t *testing.T, s source, d *ast.GenDecl, vars map[string]bool) {
 				continue
 			}
 			vars[name.Name] = true
+			if s.folder == "signals" && name.Name == "early" {
+				continue // which has to come before main, see there
+			}
 			if i >= len(v.Values) || !constant(v.Values[i]) {
 				t.Errorf("%s: package variable %s is neither an error nor a table", s.at(name), name.Name)
 			}

@@ -10,7 +10,8 @@ type Advice struct {
 }
 
 // Advise says which single setting, shrunk, makes the plan of in fit, and to what:
-// the longest of those that suffice alone. Shrinking what is to be done beats a
+// the longest of those that suffice alone, so far that the workload has GateWish
+// where that can be had. Shrinking what is to be done beats a
 // longer grace period, since the orchestrator waits for nobody while a node goes
 // away; only where no single figure suffices it is the grace period that has to
 // grow. False: the plan fits.
@@ -21,19 +22,31 @@ func Advise(in Input) (Advice, bool) {
 		return Advice{}, false
 	}
 	best := Advice{Figure: "grace", Flag: "grace-period", From: p.Grace, To: p.Sum()}
+	best.To += p.lost()
 	var most time.Duration
 	for _, s := range settings(in) {
 		if s.times == 0 || !s.value.Set {
 			continue
 		}
 		n := time.Duration(s.times)
-		to := s.value.D - (short+n-1)/n
-		if all := s.value.D * n; to >= s.floor && all > most {
-			most = all
-			best = Advice{Figure: s.figure, Flag: s.flag, From: s.value.D, To: to}
+		all := s.value.D * n
+		for _, more := range [...]time.Duration{p.lost(), 0} {
+			if to := s.value.D - (short+more+n-1)/n; to >= s.floor && all > most {
+				most = all
+				best = Advice{Figure: s.figure, Flag: s.flag, From: s.value.D, To: to}
+			}
 		}
 	}
 	return best, true
+}
+
+// lost is what the workload lacks of its wish, where nobody set its window: a
+// plan that leaves it the floor fits, but who is advised should have more.
+func (p Plan) lost() time.Duration {
+	if p.GateSet {
+		return 0
+	}
+	return GateWish - min(p.Gate, GateWish)
 }
 
 // settable is a figure that somebody may set.

@@ -17,7 +17,7 @@ func TestAdvise(t *testing.T) {
 		{"one that suffices", with(all(30*sec), func(in *Input) { in.DrainTimeout = Value{} }),
 			Advice{}},
 		{"a step timeout counts for each wave", with(stops(30*sec, 0, 1, 3), func(in *Input) { in.StepTimeout = set(10 * sec) }),
-			Advice{"waves", "step-timeout", 10 * sec, 7200 * ms}},
+			Advice{"waves", "step-timeout", 10 * sec, 4725 * ms}},
 		{"not what counts nothing", with(all(30*sec), func(in *Input) { in.Phases, in.DrainBudget = 0, set(60*sec) }),
 			Advice{}},
 		{"no single one suffices", with(all(5*sec), func(in *Input) { in.Headroom = set(5 * sec) }),

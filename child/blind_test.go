@@ -17,18 +17,18 @@ func TestKeptWithoutProc(t *testing.T) {
 	dir := t.TempDir()
 	script := "mkfifo up; sleep 601 & sleep 602 & setsid sh -c 'echo $$ > pid; echo > up; exec sleep 603' & read x < up"
 	step := kept(t, table, "a", "cd "+dir+"; "+script)
-	if n, known := table.Left(step); n != 1 || known {
+	if n, known := leftOf(table, step); n != 1 || known {
 		t.Errorf("%d left, %v", n, known)
 	}
-	if n := table.SignalLeft(step, syscall.SIGTERM); n != 1 {
+	if n := table.SignalLeft([]*Proc{step}, syscall.SIGTERM); n != 1 {
 		t.Errorf("%d told", n)
 	}
 	eventually(t, "the group's end", func() bool {
 		reap(table)
-		n, known := table.Left(step)
+		n, known := leftOf(table, step)
 		return n == 0 && !known
 	})
-	if n := table.SignalLeft(step, syscall.SIGKILL); n != 0 {
+	if n := table.SignalLeft([]*Proc{step}, syscall.SIGKILL); n != 0 {
 		t.Errorf("%d killed", n)
 	}
 	if !reap(table).Left {
@@ -50,10 +50,10 @@ func TestLostNumberWithoutProc(t *testing.T) {
 	table := newOwner(t)
 	step := kept(t, table, "a", "sleep 601 &")
 	table.taken(step.PID)
-	if n, _ := table.Left(step); n != 0 {
+	if n, _ := leftOf(table, step); n != 0 {
 		t.Errorf("%d left", n)
 	}
-	if n := table.SignalLeft(step, syscall.SIGKILL); n != 0 {
+	if n := table.SignalLeft([]*Proc{step}, syscall.SIGKILL); n != 0 {
 		t.Errorf("%d killed", n)
 	}
 	if err := syscall.Kill(-step.PID, syscall.SIGKILL); err != nil {

@@ -25,7 +25,7 @@ func TestOneNameInTwoKinds(t *testing.T) {
 	awaitExit(t, table, companion)
 	leaves(t, table, step, 1)
 	remains(t, table, 0)
-	table.SignalLeft(step, syscall.SIGTERM)
+	table.SignalLeft([]*Proc{step}, syscall.SIGTERM)
 	eventually(t, "nothing left", func() bool { return !reap(table).Left })
 }
 
@@ -86,25 +86,26 @@ func TestDaemonThatHangs(t *testing.T) {
 	o.each(owner{hook: step}, func(p process) { table.proc.reader.stuck[p.pid] = true })
 	leaves(t, table, step, 1)
 	remains(t, table, 0)
-	if n := table.SignalLeft(step, syscall.SIGKILL); n != 1 {
+	if n := table.SignalLeft([]*Proc{step}, syscall.SIGKILL); n != 1 {
 		t.Errorf("%d killed", n)
 	}
 	leaves(t, table, step, 0)
 }
 
-// TestSweepsAreBounded: who is killed has no more time than that; who is told is
-// looked for to the end.
+// TestSweepsAreBounded: who is killed, or told, has no more time than
+// that.
 func TestSweepsAreBounded(t *testing.T) {
-	s := sweepOf(owner{}, syscall.SIGKILL)
+	s := sweepOf(syscall.SIGKILL)
 	if left := time.Until(s.until); left > killLook || left < killLook/2 || s.resume {
 		t.Errorf("%+v", s)
 	}
-	if s = sweepOf(owner{}, syscall.SIGTERM); !s.until.IsZero() || !s.resume {
+	s = sweepOf(syscall.SIGTERM)
+	if left := time.Until(s.until); left > tellLook || left < tellLook/2 || !s.resume {
 		t.Errorf("%+v", s)
 	}
 	table := NewTable()
 	began := time.Now()
-	if _, ok := table.sweep(sweep{sig: syscall.SIGCONT, rounds: 1000000, who: owner{hook: &Proc{}}, until: began}); !ok {
+	if _, ok := table.sweep(sweep{sig: syscall.SIGCONT, rounds: 1000000, who: []owner{{hook: &Proc{}}}, until: began}); !ok {
 		t.Error("/proc can't be read")
 	}
 	if took := time.Since(began); took > killLook {

@@ -30,13 +30,31 @@ func leaveDaemon() {
 	}
 }
 
+// TestDaemonBeforeTheWorkload: what nobody owns before there is a workload is the
+// step's whose start has ended, though it has no mark.
+func TestDaemonBeforeTheWorkload(t *testing.T) {
+	if !isolated(t) {
+		return
+	}
+	table := newOwner(t)
+	up := filepath.Join(t.TempDir(), "up")
+	step := kept(t, table, "a", "mkfifo "+up+"; (setsid env -i /bin/sh -c 'echo > "+up+"; exec /bin/sleep 601' &) ; read x < "+up)
+	leaves(t, table, step, 1)
+	remains(t, table, 0)
+	table.SignalRest(0, syscall.SIGKILL, false)
+	leaves(t, table, step, 1)
+	table.SignalLeft([]*Proc{step}, syscall.SIGTERM)
+	leaves(t, table, step, 0)
+}
+
 // TestClearedEnvironment: a daemon that leaves session and family with an empty
-// environment can't be known, unless it was seen before.
+// environment can't be known beside a workload, unless it was seen before.
 func TestClearedEnvironment(t *testing.T) {
 	if !isolated(t) {
 		return
 	}
 	table := newOwner(t)
+	table.working = true
 	up := filepath.Join(t.TempDir(), "up")
 	unknown := kept(t, table, "unknown", "mkfifo "+up+"; (setsid env -i /bin/sh -c 'echo > "+up+"; exec /bin/sleep 601' &) ; read x < "+up)
 	leaves(t, table, unknown, 0)
@@ -59,9 +77,9 @@ func TestClearedEnvironment(t *testing.T) {
 	leaves(t, table, seen, 1)
 	remains(t, table, 1)
 	table.SignalRest(0, syscall.SIGKILL, false)
-	table.SignalLeft(seen, syscall.SIGKILL)
+	table.SignalLeft([]*Proc{seen}, syscall.SIGKILL)
 	eventually(t, "nothing left", func() bool { return !reap(table).Left })
-	if n, _ := table.Left(seen); n != 0 || len(table.marks.known) != 0 {
+	if n, _ := leftOf(table, seen); n != 0 || len(table.marks.known) != 0 {
 		t.Errorf("%d left, and remembered are %v", n, table.marks.known)
 	}
 }
@@ -88,7 +106,7 @@ func TestDaemonOfAnotherUser(t *testing.T) {
 	}
 	leaves(t, table, step, 1)
 	remains(t, table, 0)
-	table.SignalLeft(step, syscall.SIGTERM)
+	table.SignalLeft([]*Proc{step}, syscall.SIGTERM)
 	leaves(t, table, step, 0)
 }
 
@@ -106,6 +124,7 @@ func TestDaemonThatMayNotBeSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := newOwner(t)
+	table.working = true // there is a workload that it may be of
 	step := startOne(t, table, asAnother("a"))
 	awaitExit(t, table, step)
 	leaves(t, table, step, 0)

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"runtime"
 	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // forker is one forking thread. There is one at a time that takes requests: a
@@ -127,7 +130,10 @@ func (t *Table) fork(s *Spec) (*Proc, error) {
 		files = out.files()
 	}
 	forkMask()
-	pid, err := run(s, inherit(files, s.Inherit))
+	limit := inheritable()
+	lend(s.Inherit, limit, true)
+	pid, err := run(s, inherit(files, s.Inherit, limit))
+	lend(s.Inherit, limit, false)
 	restMask()
 	if err != nil {
 		if out != nil {
@@ -138,18 +144,45 @@ func (t *Table) fork(s *Spec) (*Proc, error) {
 	if out != nil {
 		t.outputs.Go(func() { out.serve(s.Output) })
 	}
-	return &Proc{PID: pid, Hook: s.Session, Name: s.Name, Kind: s.Kind, keep: s.Keep, output: out}, nil
+	return &Proc{PID: pid, Hook: s.Session, Name: s.Name, Kind: s.Kind, keep: s.Keep, supervises: s.Supervises, output: out}, nil
 }
 
 // inherit adds descriptors under their own numbers. Those between, which it is
 // not to have, are close-on-exec anyway.
-func inherit(files []uintptr, fds []int) []uintptr {
+func inherit(files []uintptr, fds []int, limit int) []uintptr {
 	const none = ^uintptr(0)
 	for _, fd := range fds {
+		if fd >= limit {
+			continue
+		}
 		for len(files) <= fd {
 			files = append(files, none)
 		}
 		files[fd] = uintptr(fd)
 	}
 	return files
+}
+
+// inheritable is the lowest number that ForkExec can't hand on: it uses the one
+// behind the highest for itself, and the kernel makes none at or above the limit.
+func inheritable() int {
+	var r syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r) != nil {
+		return 0
+	}
+	return int(min(r.Cur, 1<<16)) - 1
+}
+
+// lend has the descriptors from limit on, which were opened before the limit was
+// lowered, survive an execve(2), or not.
+func lend(fds []int, limit int, survive bool) {
+	for _, fd := range fds {
+		flag := unix.FD_CLOEXEC
+		if survive {
+			flag = 0
+		}
+		if fd >= limit {
+			_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFD, flag)
+		}
+	}
 }

@@ -13,31 +13,47 @@ import (
 // long as one is left; once another process has come by it, it is not asked again
 // (lost).
 
-// SignalLeft sends sig to what a kept hook left behind, with CONT behind TERM, and
-// returns how many processes that were. Without a readable /proc that is the
-// hook's own group, which counts as one.
-func (t *Table) SignalLeft(p *Proc, sig syscall.Signal) int {
-	if !slices.Contains(t.kept, p) {
+// SignalLeft sends sig to what kept hooks left behind, with CONT behind TERM, and
+// returns how many processes that were. Without a readable /proc those are the
+// hooks' own groups, each of which counts as one.
+func (t *Table) SignalLeft(all []*Proc, sig syscall.Signal) int {
+	s := sweepOf(sig)
+	for _, p := range all {
+		if slices.Contains(t.kept, p) {
+			s.who = append(s.who, owner{hook: p})
+		}
+	}
+	if len(s.who) == 0 {
 		return 0
 	}
-	r, ok := t.sweep(sweepOf(owner{hook: p}, sig))
-	if !ok && !p.lost {
-		r = t.signalGroup(p.PID, sig, sig == syscall.SIGTERM)
+	if r, ok := t.sweep(s); ok {
+		return r.Count
 	}
-	return r.Count
+	n := 0
+	for _, who := range s.who {
+		if !who.hook.lost {
+			n += t.signalGroup(who.hook.PID, sig, sig == syscall.SIGTERM).Count
+		}
+	}
+	return n
 }
 
-// Left counts what a kept hook left behind; known is false where /proc can't be
-// read, and n is then 1 when there is something in the hook's own group, else 0.
-// Nothing is left of a hook that is not kept.
-func (t *Table) Left(p *Proc) (n int, known bool) {
-	if !slices.Contains(t.kept, p) {
-		return 0, true
+// Left counts what each of some kept hooks left behind, by one look; known is
+// false where /proc can't be read, and a count is then 1 when there is something
+// in the hook's own group, else 0. Nothing is left of a hook that is not kept.
+func (t *Table) Left(all []*Proc) (counts []int, known bool) {
+	counts = make([]int, len(all))
+	o, known := t.look(time.Now().Add(killLook))
+	for i, p := range all {
+		switch {
+		case !slices.Contains(t.kept, p):
+		case known:
+			counts[i] = o.count(owner{hook: p})
+		case !p.lost && groupExists(p.PID):
+			counts[i] = 1
+		}
 	}
-	if n, known = t.count(owner{hook: p}); !known && !p.lost && groupExists(p.PID) {
-		n = 1
-	}
-	return n, known
+	return counts, known
 }
 
 // Forget ends the keeping: what is left is the workload's from now on, and its
@@ -51,9 +67,25 @@ func (t *Table) Forget(p *Proc) {
 
 // census finds out what belongs to whom while a hook that will be kept is a
 // zombie, so that it is known whatever becomes of it afterwards.
-func (t *Table) census() {
-	if o, ok := t.look(time.Now().Add(killLook)); ok {
-		o.each(owner{}, func(process) {})
+// As long as no workload has been asked for, what nobody owns can only be a
+// hook's, and that of one which has just ended: many a daemon overwrites its
+// environment, and so its mark, with its title (redis, nginx, postgres).
+//
+// A number that nobody uses but the zombie itself is free once that is reaped.
+func (t *Table) census(ending []*Proc) {
+	o, ok := t.look(time.Now().Add(killLook))
+	if !ok {
+		return
+	}
+	used := make(map[int]bool)
+	for _, q := range o.byPID {
+		used[q.session], used[q.group] = true, true
+		if o.of(q).theirs && !t.working {
+			t.marks.note(q.identity(), ending[0].mark())
+		}
+	}
+	for _, p := range ending {
+		p.lost = o.whole && !used[p.PID]
 	}
 }
 

@@ -32,7 +32,7 @@ func leaves(t *testing.T, table *Table, p *Proc, want int) {
 	t.Helper()
 	eventually(t, strconv.Itoa(want)+" left of "+p.Name, func() bool {
 		reap(table)
-		n, known := table.Left(p)
+		n, known := leftOf(table, p)
 		return n == want && known
 	})
 }
@@ -74,7 +74,7 @@ func TestKeptDaemons(t *testing.T) {
 		t.Error("what is left of the step is not seen")
 	}
 	leaves(t, table, step, 4)
-	if n := table.SignalLeft(step, syscall.SIGTERM); n != 4 {
+	if n := table.SignalLeft([]*Proc{step}, syscall.SIGTERM); n != 4 {
 		t.Errorf("%d told", n)
 	}
 	leaves(t, table, step, 0)
@@ -110,7 +110,7 @@ func TestKeptAndStubborn(t *testing.T) {
 		})
 		return n == 1
 	})
-	table.SignalLeft(step, syscall.SIGTERM)
+	table.SignalLeft([]*Proc{step}, syscall.SIGTERM)
 	eventually(t, "the stubborn one alone", func() bool { // with or without a sleep
 		reap(table)
 		o, _ := table.look(zero)
@@ -118,7 +118,7 @@ func TestKeptAndStubborn(t *testing.T) {
 		o.each(owner{hook: step}, func(p process) { sessions[p.session] = true })
 		return len(sessions) == 1
 	})
-	if n := table.SignalLeft(step, syscall.SIGKILL); n == 0 {
+	if n := table.SignalLeft([]*Proc{step}, syscall.SIGKILL); n == 0 {
 		t.Error("nothing to kill")
 	}
 	leaves(t, table, step, 0)
@@ -133,7 +133,7 @@ func TestForgotten(t *testing.T) {
 	step := kept(t, table, "a", daemons)
 	leaves(t, table, step, 4)
 	table.Forget(step)
-	if n, known := table.Left(step); n != 0 || !known || table.SignalLeft(step, syscall.SIGKILL) != 0 {
+	if n, known := leftOf(table, step); n != 0 || !known || table.SignalLeft([]*Proc{step}, syscall.SIGKILL) != 0 {
 		t.Errorf("%d left, %v", n, known)
 	}
 	remains(t, table, 4)
@@ -206,7 +206,7 @@ func TestStopBesideDaemons(t *testing.T) {
 	stop = startOne(t, table, hookSpec("step", "a", "mkfifo "+gone+"; (setsid sh -c 'echo > "+gone+"; exec sleep 607' &) ; read x < "+gone))
 	awaitExit(t, table, stop)
 	leaves(t, table, step, 5)
-	table.SignalLeft(step, syscall.SIGKILL)
+	table.SignalLeft([]*Proc{step}, syscall.SIGKILL)
 	leaves(t, table, step, 0)
 }
 
@@ -237,4 +237,10 @@ func TestKeptOutput(t *testing.T) {
 	table.Drain(patience)
 	say("forgotten")
 	eventually(t, "the end of who prints", func() bool { return !reap(table).Left }) // by PIPE
+}
+
+// leftOf is what Left says of one.
+func leftOf(t *Table, p *Proc) (int, bool) {
+	counts, known := t.Left([]*Proc{p})
+	return counts[0], known
 }

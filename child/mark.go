@@ -37,6 +37,8 @@ type reading struct {
 	mark   mark
 	found  bool // there was an environment, and it may be remembered
 	forked bool // it has the init's own command line, as between fork(2) and execve(2)
+	again  bool // it may be in the midst of an execve(2)
+	blank  bool // and if it is not, it has no environment
 }
 
 func newMarks() marks {
@@ -79,14 +81,28 @@ func (m *marks) learn(ids []identity, starting bool, until time.Time) (forked ma
 		var f environment
 		return func(id identity) reading { return f.read(id, starting) }
 	}
-	missing = m.reader.each(ids, until, begin, func(id identity, r reading) {
-		if r.found {
-			m.note(id, r.mark)
+	blank := make(map[identity]int)
+	for range execTries {
+		var again []identity
+		missing += m.reader.each(ids, until, begin, func(id identity, r reading) {
+			if r.blank {
+				blank[id]++
+			}
+			switch {
+			case r.found || blank[id] == blankTries:
+				m.note(id, r.mark)
+			case r.again:
+				again = append(again, id)
+			}
+			if r.forked {
+				forked[id.pid] = true
+			}
+		})
+		if ids = again; len(ids) == 0 || passed(until) {
+			break
 		}
-		if r.forked {
-			forked[id.pid] = true
-		}
-	})
+		time.Sleep(execPause) // once for all of them
+	}
 	return forked, missing
 }
 
@@ -116,21 +132,14 @@ func (f *environment) read(id identity, starting bool) reading {
 	if r.forked = starting && sameProgram(id.pid); r.forked {
 		return r
 	}
-	blank := 0
-	for range execTries {
-		env, err := f.environ(id.pid)
-		if len(env) == 0 && err == nil && commandLine(id.pid) {
-			blank++
-		}
-		if len(env) > 0 || err == syscall.EACCES || blank == blankTries {
-			r.mark, r.found = markIn(env), true
-			return r
-		}
-		if p := f.stat.read(id.pid); !p.alive || p.start != id.start {
-			return r
-		}
-		time.Sleep(execPause)
+	env, err := f.environ(id.pid)
+	if len(env) > 0 || err == syscall.EACCES {
+		r.mark, r.found = markIn(env), true
+		return r
 	}
+	p := f.stat.read(id.pid)
+	r.again = p.alive && p.start == id.start
+	r.blank = r.again && err == nil && commandLine(id.pid)
 	return r
 }
 

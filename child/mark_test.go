@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestMarkIn(t *testing.T) {
@@ -66,8 +67,10 @@ func TestReadEnvironments(t *testing.T) {
 		if !p.alive || p.start == 0 {
 			t.Errorf("%s: %+v", what, p)
 		}
-		if r := environments.read(p.identity(), true); r.found != c.found || r.forked || r.mark != c.want {
-			t.Errorf("%s: %+v", what, r)
+		m := newMarks()
+		forked, missing := m.learn([]identity{p.identity()}, true, time.Time{})
+		if is, found := m.known[p.identity()]; found != c.found || forked[p.pid] || missing > 0 || is != c.want {
+			t.Errorf("%s: %+v, %v, %v, %d", what, is, found, forked, missing)
 		}
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -79,6 +82,32 @@ func TestReadEnvironments(t *testing.T) {
 	own := stats.read(os.Getpid())
 	if r := new(environment).read(own.identity(), true); !r.forked {
 		t.Errorf("the own program: %+v", r)
+	}
+}
+
+// TestManyCleared: processes without an environment are waited for together, each
+// of which might be in the midst of an execve(2).
+func TestManyCleared(t *testing.T) {
+	t.Parallel()
+	var ids []identity
+	var stats statReader
+	for range 200 {
+		cmd := exec.Command("env", "-i", "sleep", "600")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+		eventually(t, "the program", func() bool {
+			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid))
+			return strings.HasPrefix(string(line), "sleep")
+		})
+		ids = append(ids, stats.read(cmd.Process.Pid).identity())
+	}
+	m := newMarks()
+	began := time.Now()
+	m.learn(ids, false, time.Time{})
+	if took := time.Since(began); len(m.known) != len(ids) || took > 200*execPause {
+		t.Errorf("%d of %d known after %v", len(m.known), len(ids), took)
 	}
 }
 

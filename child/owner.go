@@ -1,6 +1,10 @@
 package child
 
-import "time"
+import (
+	"slices"
+	"syscall"
+	"time"
+)
 
 // Whose is a process? A hook's, when it belongs to the hook's session or
 // group, descends from it, or was executed with the hook's environment: a
@@ -132,12 +136,21 @@ func (o *ownership) adopted(p process) owner {
 }
 
 // each calls f for every process that belongs to who.
-func (o *ownership) each(who owner, f func(process)) {
+func (o *ownership) each(who owner, f func(process)) { o.eachOf([]owner{who}, f) }
+
+// eachOf calls f for every process that belongs to one of who.
+func (o *ownership) eachOf(who []owner, f func(process)) {
 	for _, p := range o.byPID {
-		if o.of(p) == who {
+		if slices.Contains(who, o.of(p)) {
 			f(p)
 		}
 	}
+}
+
+// supervised tells that a process is to be told to stop by its own parent.
+func (o *ownership) supervised(p process, sig syscall.Signal) bool {
+	h := o.of(p).hook
+	return sig == syscall.SIGTERM && h != nil && h.supervises && p.group != h.PID && p.parent != o.t.self
 }
 
 // leader returns the hook whose session, and group, has that number.

@@ -11,11 +11,7 @@ import (
 // session can't have been taken by a stranger.
 func (t *Table) Reap() Reaped {
 	r := Reaped{Left: t.pending > 0}
-	for pid, p := range t.procs {
-		if p.Hook && !t.settle(p) {
-			r.Left = true
-			continue
-		}
+	for _, pid := range t.settled(&r) {
 		t.take(pid, 0, &r)
 	}
 	// Orphans become children of the process's first thread (the kernel's
@@ -33,20 +29,33 @@ func (t *Table) Reap() Reaped {
 	return r
 }
 
-// settle does what has to be done about a hook that is a zombie; false when it
-// runs.
-func (t *Table) settle(p *Proc) bool {
-	code, status, ended := peek(p.PID, unix.WEXITED)
-	if !ended {
-		return false
+// settled does what has to be done about hooks that are zombies, and returns what
+// may be waited for: those, and what is no hook.
+func (t *Table) settled(r *Reaped) []int {
+	var all []int
+	var ended, kept []*Proc
+	for pid, p := range t.procs {
+		if p.Hook {
+			code, status, over := peek(p.PID, unix.WEXITED)
+			if !over {
+				r.Left = true
+				continue
+			}
+			if p.keep = p.keep && code == exited && status == 0; p.keep {
+				kept = append(kept, p)
+			} else {
+				ended = append(ended, p)
+			}
+		}
+		all = append(all, pid)
 	}
-	p.keep = p.keep && code == exited && status == 0
-	if p.keep {
-		t.census()
-	} else {
-		t.killSession(p)
+	if len(ended) > 0 {
+		t.killSessions(ended)
 	}
-	return true
+	if len(kept) > 0 {
+		t.census(kept)
+	}
+	return all
 }
 
 // exited is si_code of a process that ended by itself (CLD_EXITED, sigaction(2)).

@@ -20,35 +20,49 @@ func (t *Table) Signal(p *Proc, sig syscall.Signal, group bool) error {
 }
 
 // SignalHook sends sig to all that belongs to a hook that runs: its group, its
-// session, and what left both. CONT follows TERM, since a suspended one would not
+// session, and what left both; but for what one that supervises still has for its
+// children, which TERM does not reach (Spec.Supervises). CONT follows TERM, since a suspended one would not
 // act before. One whose end has been reaped has nothing that SignalHook reaches,
 // see SignalLeft. It takes no longer than killLook to find what is to be killed.
-func (t *Table) SignalHook(p *Proc, sig syscall.Signal) {
-	if t.procs[p.PID] != p {
-		return
+func (t *Table) SignalHook(p *Proc, sig syscall.Signal) { t.SignalHooks([]*Proc{p}, sig) }
+
+// SignalHooks is SignalHook for several at once, which costs no more looks than
+// one.
+func (t *Table) SignalHooks(all []*Proc, sig syscall.Signal) {
+	s := sweepOf(sig)
+	s.spared = make(map[int]bool) // the groups have it already
+	for _, p := range all {
+		if t.procs[p.PID] != p {
+			continue
+		}
+		p.keep = false
+		t.signalGroup(p.PID, sig, sig == syscall.SIGTERM)
+		s.who, s.spared[p.PID] = append(s.who, owner{hook: p}), true
 	}
-	p.keep = false
-	t.signalGroup(p.PID, sig, sig == syscall.SIGTERM)
-	s := sweepOf(owner{hook: p}, sig)
-	s.spared = p.PID // the group has it already
-	t.sweep(s)
+	if len(s.who) > 0 {
+		t.sweep(s)
+	}
 }
 
-// killSession ends what a hook that is a zombie left behind. A process that
+// killSessions ends what hooks that are zombies left behind. A process that
 // forks meanwhile is found by the next look.
-func (t *Table) killSession(p *Proc) {
-	_ = syscall.Kill(-p.PID, syscall.SIGKILL)
-	t.sweep(sweepOf(owner{hook: p}, syscall.SIGKILL))
+func (t *Table) killSessions(ended []*Proc) {
+	s := sweepOf(syscall.SIGKILL)
+	for _, p := range ended {
+		_ = syscall.Kill(-p.PID, syscall.SIGKILL)
+		s.who = append(s.who, owner{hook: p})
+	}
+	t.sweep(s)
 }
 
 // sweep is a signal for all processes of an owner.
 type sweep struct {
-	who    owner
+	who    []owner
 	sig    syscall.Signal
-	resume bool      // CONT follows
-	spared int       // a group that is left out; 0: none
-	rounds int       // looks at most, each for what was forked during the one before
-	until  time.Time // the looks end by then; zero: they have no end
+	resume bool         // CONT follows
+	spared map[int]bool // groups that are left out
+	rounds int          // looks at most, each for what was forked during the one before
+	until  time.Time    // the looks end by then; zero: they have no end
 }
 
 // How many looks there are. Who is told may fork once more before it acts; who
@@ -66,11 +80,14 @@ const lateAfter = 20 * time.Millisecond
 // the deadline must not pass over it.
 const killLook = 300 * time.Millisecond
 
-func sweepOf(who owner, sig syscall.Signal) sweep {
+// tellLook bounds those for what is told to stop.
+const tellLook = 500 * time.Millisecond
+
+func sweepOf(sig syscall.Signal, who ...owner) sweep {
 	if sig == syscall.SIGKILL {
 		return sweep{who: who, sig: sig, rounds: killRounds, until: time.Now().Add(killLook)}
 	}
-	return sweep{who: who, sig: sig, resume: sig == syscall.SIGTERM, rounds: tellRounds}
+	return sweep{who: who, sig: sig, resume: sig == syscall.SIGTERM, rounds: tellRounds, until: time.Now().Add(tellLook)}
 }
 
 // sweep signals each process once. All get it: one that has just been told to
@@ -89,8 +106,8 @@ func (t *Table) sweep(s sweep) (Rest, bool) {
 			return Rest{}, false
 		}
 		before := len(told)
-		o.each(s.who, func(q process) {
-			if !told[q.pid] && (s.spared == 0 || q.group != s.spared) {
+		o.eachOf(s.who, func(q process) {
+			if !told[q.pid] && !s.spared[q.group] && !o.supervised(q, s.sig) {
 				told[q.pid] = true
 				r.signal(q.pid, s.sig, s.resume)
 			}
@@ -114,7 +131,7 @@ type Rest struct {
 // workload's process group, for when /proc can't be read. One call with KILL
 // looks once, as the caller sends it again and again.
 func (t *Table) SignalRest(group int, sig syscall.Signal, resume bool) Rest {
-	s := sweepOf(owner{theirs: true}, sig)
+	s := sweepOf(sig, owner{theirs: true})
 	s.resume = resume
 	if sig == syscall.SIGKILL {
 		s.rounds = 1
@@ -158,13 +175,22 @@ func (t *Table) Remains() (int, bool) { return t.count(owner{theirs: true}) }
 
 // count counts the processes of an owner; false: /proc can't be read.
 func (t *Table) count(who owner) (int, bool) {
-	o, ok := t.look(time.Time{})
+	o, ok := t.look(time.Now().Add(killLook))
 	if !ok {
 		return 0, false
 	}
+	return o.count(who), true
+}
+
+// count counts the processes of an owner, at least one where not all have been
+// looked at: those may be its.
+func (o *ownership) count(who owner) int {
 	n := 0
 	o.each(who, func(process) { n++ })
-	return n, true
+	if !o.whole {
+		n = max(n, 1)
+	}
+	return n
 }
 
 // Hooks tells whether a child may be a hook's: one is running, or what one left

@@ -25,6 +25,10 @@ type Spec struct {
 	// Kind is the value of DRAINIT_HOOK_KIND in Env, since a name is unique among
 	// the hooks of a kind only.
 	Kind string
+	// Supervises: it tells what it has started to stop itself, as an init below
+	// this one does, so that nobody is told twice. TERM goes to its own process
+	// group, and to those whose parent is gone.
+	Supervises bool
 	// Keep: what a hook leaves behind when it exits with 0 is not killed but stays
 	// its own, until Forget: it is not the workload's, and SignalLeft reaches it.
 	// It is given up by SignalHook: one that was told to stop leaves nothing.

@@ -23,9 +23,10 @@ type Proc struct {
 	Name string
 	Kind string
 
-	output *output
-	keep   bool // what it leaves behind stays its own
-	lost   bool // its number has been another's since it was reaped
+	output     *output
+	keep       bool // what it leaves behind stays its own
+	supervises bool // it tells its children to stop itself
+	lost       bool // its number has been another's since it was reaped
 }
 
 func (p *Proc) mark() mark { return mark{p.Name, p.Kind} }
@@ -84,6 +85,7 @@ type Table struct {
 	marks     marks
 	inherited mark
 	hooks     bool           // a hook has been started
+	working   bool           // something that is no hook has been asked for
 	outputs   sync.WaitGroup // readers of hooks' output
 }
 
@@ -118,7 +120,7 @@ func (t *Table) Start(s Spec, tag int) {
 	if t.pending++; t.pending == 1 && t.Collect != nil {
 		t.Collect(false)
 	}
-	t.hooks = t.hooks || s.Session
+	t.hooks, t.working = t.hooks || s.Session, t.working || !s.Session
 	t.ask <- request{s, tag}
 }
 

@@ -33,8 +33,9 @@ type Config struct {
 	ReadyPath, LivePath, MetricsPath string
 	UnreadyStatus                    int
 
-	ConfigDir string // empty: no hooks
-	Service   string // empty where there is no command
+	ConfigDir    string // empty: no hooks
+	ConfigDirSet bool   // somebody asked for this directory
+	Service      string // empty where there is no command
 
 	// Report is where the shutdown report goes, an absolute path; empty: nowhere.
 	// Not ReportSet, it is the default, which counts only where it is there.
@@ -89,9 +90,15 @@ func (r *reader) plan(c *Config, f *flags, w World) {
 	} else {
 		c.Platform = named(p, "it was set")
 	}
-	figure := func(flag string, value *string, fallback time.Duration) budget.Value {
-		s := r.text(flag, value)
+	read := func(s setting, fallback time.Duration) budget.Value {
 		return budget.Value{D: r.duration(s, fallback), Set: s.given}
+	}
+	figure := func(flag string, value *string, fallback time.Duration) budget.Value {
+		return read(r.text(flag, value), fallback)
+	}
+	announce := c.Platform.Announce
+	if r.nested {
+		announce = 0 // the one above has announced already, and nobody asks this one
 	}
 	grace := figure("grace-period", f.GracePeriod, c.Platform.Grace)
 	c.Budget = budget.Input{
@@ -99,7 +106,7 @@ func (r *reader) plan(c *Config, f *flags, w World) {
 		Unlimited:    !grace.Set && c.Platform.Grace == 0,
 		Prestop:      figure("prestop", f.Prestop, 0),
 		Headroom:     figure("headroom", f.Headroom, budget.DefaultHeadroom),
-		Announce:     figure("announce-delay", f.AnnounceDelay, c.Platform.Announce),
+		Announce:     read(r.own("announce-delay", f.AnnounceDelay), announce),
 		DrainBudget:  figure("drain-budget", f.DrainBudget, budget.DefaultDrainBudget),
 		DrainTimeout: figure("drain-timeout", f.DrainTimeout, 0),
 		StepTimeout:  figure("step-timeout", f.StepTimeout, budget.DefaultStepTimeout),
@@ -184,7 +191,7 @@ func (r *reader) remap(c *Config, f *flags) {
 
 // rest reads what remains.
 func (r *reader) rest(c *Config, f *flags) {
-	c.ConfigDir = r.configDir(f.ConfigDir)
+	c.ConfigDir, c.ConfigDirSet = r.configDir(f.ConfigDir)
 	if len(c.Command) > 0 {
 		c.Service = filepath.Base(c.Command[0])
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -21,7 +20,7 @@ type flags struct {
 	Prestop       *string `placeholder:"D" help:"Part of the grace period that a preStop hook has used up before the signal comes. Default: 0."`
 	Headroom      *string `placeholder:"D" help:"Kept free before the grace period ends. Default: 1s."`
 	Platform      *string `placeholder:"P" help:"auto, kubernetes, ecs, cloudrun, fly, nomad, systemd, docker or none. Default: auto."`
-	AnnounceDelay *string `placeholder:"D" help:"How long readiness fails before the first phase, the workload still serving. Default: by platform."`
+	AnnounceDelay *string `placeholder:"D" help:"How long readiness fails before the first phase, the workload still serving. Default: by platform, 0 below another drainit."`
 	DrainBudget   *string `placeholder:"D" help:"Shared by all phases. Default: 10s."`
 	DrainTimeout  *string `placeholder:"D" help:"How long the workload gets from its stop signal to its KILL. Default: what the grace period leaves."`
 	StepTimeout   *string `placeholder:"D" help:"Bound of stopping the companions, together, and of each wave of lifecycle stops. Default: 10s."`
@@ -90,35 +89,6 @@ func (v *verb) read(grammar any, l line, help io.Writer) error {
 		return v.wrong(reflect.TypeOf(grammar).Elem(), l, err)
 	}
 	return nil
-}
-
-// wrong makes one line of what kong says, and adds the remedy for the
-// commonest mistakes: a command that no "--" stands in front of, a verb that does
-// not come first, and a flag whose value was forgotten.
-func (v *verb) wrong(grammar reflect.Type, l line, err error) error {
-	e := &Error{Text: oneLine(err.Error()), Hint: v.help() + " lists the flags"}
-	last := l.args[len(l.args)-1]
-	for _, f := range fields(grammar) {
-		if "--"+flagName(f.Name) == last && f.Type.Kind() != reflect.Bool && f.Type.Elem().Kind() == reflect.String {
-			return &Error{Text: last + ": no value behind it", Hint: last + "=" + f.Tag.Get("placeholder")}
-		}
-	}
-	i := slices.IndexFunc(l.args, func(a string) bool { return !strings.HasPrefix(a, "-") })
-	switch {
-	case i < 0:
-	case v.name == "" && isVerb(l.args[i]):
-		e.Hint = "the verb stands first: drainit " + l.args[i] + " [flags]"
-	case !l.cut && v.command:
-		e.Hint = "the command stands behind --: " + v.usage
-	}
-	return e
-}
-
-// oneLine keeps an error on its line, whatever an argument holds: what can't be
-// printed is written as in a Go string.
-func oneLine(text string) string {
-	quoted := strconv.Quote(text)
-	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(quoted[1 : len(quoted)-1])
 }
 
 // Twins returns the names of all environment variables that stand for a flag, of

@@ -1,6 +1,11 @@
 package config
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"drainit/budget"
+)
 
 // An init below another leaves to that one what is its own, whatever variables it
 // inherited from it; its own flags count.
@@ -39,5 +44,48 @@ func TestNested(t *testing.T) {
 		if c := accepted(t, env); c.Nested || c.ConfigDir == "" || c.ProbeAddr == "" || c.Report == "" {
 			t.Errorf("%q: %+v", env, c)
 		}
+	}
+}
+
+// PID 1 has nobody above it in its namespace: an image that sets the variable
+// loses neither its hooks nor its probes.
+func TestNothingIsAbovePID1(t *testing.T) {
+	env := map[string]string{"DRAINIT_SOCKET": "@drainit/1", "DRAINIT_CONFIG_DIR": "/srv", "DRAINIT_ANNOUNCE_DELAY": "3"}
+	for pid, nested := range map[int]bool{1: false, 2: true} {
+		r, err := Parse(World{
+			Args: []string{"--", "app"}, PID: pid, Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := r.Run
+		if c.Nested != nested || (c.ConfigDir == "/srv") == nested || (c.ProbeAddr != "") == nested || (c.Budget.Announce.D == 0) != nested {
+			t.Errorf("PID %d: %+v", pid, c)
+		}
+	}
+}
+
+// The one above has announced already, and tells balancers: below it nothing is
+// announced that no flag asks for.
+func TestNestedAnnouncesNothing(t *testing.T) {
+	above := map[string]string{"DRAINIT_SOCKET": "x", "KUBERNETES_SERVICE_HOST": "10.0.0.1"}
+	for _, delay := range []string{"", "7", "bad"} {
+		above["DRAINIT_ANNOUNCE_DELAY"] = delay
+		if c := accepted(t, above); c.Budget.Announce != (budget.Value{}) || c.Budget.Grace.D != 30*time.Second {
+			t.Errorf("%q: announce %+v, grace %+v", delay, c.Budget.Announce, c.Budget.Grace)
+		}
+		if c := accepted(t, above, "--announce-delay=2"); c.Budget.Announce != (budget.Value{D: 2 * time.Second, Set: true}) {
+			t.Errorf("%q: announce %+v", delay, c.Budget.Announce)
+		}
+	}
+	delete(above, "DRAINIT_SOCKET")
+	above["DRAINIT_ANNOUNCE_DELAY"] = ""
+	if c := accepted(t, above); c.Budget.Announce.D != 5*time.Second {
+		t.Errorf("not below another: %+v", c.Budget.Announce)
+	}
+	// drainit drain in a program below asks the init above for what the variable says.
+	above["DRAINIT_SOCKET"], above["DRAINIT_ANNOUNCE_DELAY"] = "x", "7"
+	if r, _, err := ask(above, "drain"); err != nil || r.Client.AnnounceDelay == nil {
+		t.Errorf("%+v, %v", r.Client, err)
 	}
 }

@@ -100,7 +100,7 @@ func TestNoCommand(t *testing.T) {
 		{[]string{"--prestop", "--headroom", "5", "--", "app"}, "--prestop", "--help"},
 		{[]string{"--prestop", "-5", "--", "app"}, "--prestop", "--help"},
 		{[]string{"--no-strict-budget", "--", "app"}, "unknown flag --no-strict-budget", "--help"},
-		{[]string{"--strict-budget=maybe", "--", "app"}, `--strict-budget: bool value`, "--help"},
+		{[]string{"--strict-budget=maybe", "--", "app"}, `--strict-budget "maybe": neither true nor false`, "true, 1, yes"},
 		{[]string{"--nope\nnope"}, `unknown flag --nope\nnope`, "--help"},
 		{[]string{"a\nb\x1b[31m\xff\u2028"}, `unknown verb "a\nb\x1b[31m\xff\u2028"`, "stands behind --"},
 		{[]string{"-g", "a\nb\x1b[31m\xff\u2028"}, `unexpected argument a\nb\x1b[31m\xff\u2028`, "stands behind --"},

@@ -9,16 +9,17 @@ import (
 // (terminationMessagePath).
 const DefaultReport = "/dev/termination-log"
 
-// configDir reads where the hooks' directories are.
-func (r *reader) configDir(value *string) string {
+// configDir reads where the hooks' directories are, and whether somebody said so.
+func (r *reader) configDir(value *string) (dir string, set bool) {
 	s := r.own("config-dir", value)
 	switch {
 	case s.given:
-		return r.place(s, "a directory")
+		dir = r.place(s, "a directory")
+		return dir, dir != ""
 	case r.nested:
-		return ""
+		return "", false
 	}
-	return "/etc/drainit"
+	return "/etc/drainit", false
 }
 
 // report reads where the shutdown report goes, and whether somebody said so. The

@@ -29,10 +29,11 @@ const none = "none"
 // socketVariable is set by an init for all that it starts.
 const socketVariable = "DRAINIT_SOCKET"
 
-// below tells that another init runs above.
-func below(env func(string) (string, bool)) bool {
-	v, ok := env(socketVariable)
-	return ok && v != ""
+// below tells that another init runs above. PID 1 has nobody above it in its
+// namespace, whatever an image or the one who started it left in the environment.
+func below(w World) bool {
+	v, ok := w.Env(socketVariable)
+	return ok && v != "" && w.PID != 1
 }
 
 // text returns a setting. An empty variable counts as not set: compose files
@@ -160,14 +161,11 @@ func (r *reader) on(flag string, value *bool) bool {
 	if !s.given {
 		return false
 	}
-	switch strings.ToLower(s.value) {
-	case "true", "1", "yes":
-		return true
-	case "false", "0", "no":
-		return false
+	on, ok := truth(s.value)
+	if !ok {
+		r.refuse(s, "neither true nor false", truths)
 	}
-	r.refuse(s, "neither true nor false", "true, 1, yes, false, 0 or no")
-	return false
+	return on
 }
 
 // oneOf reads a word out of a list.

@@ -43,7 +43,7 @@ func toggle(flag string, get func(*Config) bool) row {
 	return row{
 		flag: flag, fallback: false, get: func(c *Config) any { return get(c) },
 		first: "true", want: true, other: "no", wantOther: false,
-		bad: map[string]string{"maybe": "", "2": "", "on": ""},
+		bad: map[string]string{"maybe": "true, 1", "2": "true, 1", "on": "true, 1"},
 	}
 }
 
@@ -344,6 +344,28 @@ func TestControlAddress(t *testing.T) {
 	} {
 		if c := accepted(t, nil, "--control", given); c.Control != want || c.ControlOff {
 			t.Errorf("%q: %q, %v; want %q", given, c.Control, c.ControlOff, want)
+		}
+	}
+}
+
+// Whether somebody asked for a directory of hooks.
+func TestConfigDirSet(t *testing.T) {
+	for _, c := range []struct {
+		env   map[string]string
+		flags []string
+		want  bool
+	}{
+		{nil, nil, false},
+		{nil, []string{"--config-dir=/etc/drainit"}, true},
+		{map[string]string{"DRAINIT_CONFIG_DIR": "/srv"}, nil, true},
+		{map[string]string{"DRAINIT_CONFIG_DIR": ""}, nil, false},
+		{map[string]string{"DRAINIT_CONFIG_DIR": "none"}, nil, false},
+		{map[string]string{"DRAINIT_CONFIG_DIR": "/srv"}, []string{"--config-dir=none"}, false},
+		{map[string]string{"DRAINIT_CONFIG_DIR": "/srv", "DRAINIT_SOCKET": "x"}, nil, false},
+		{map[string]string{"DRAINIT_SOCKET": "x"}, []string{"--config-dir=/srv"}, true},
+	} {
+		if got := accepted(t, c.env, c.flags...); got.ConfigDirSet != c.want {
+			t.Errorf("%q with %q: %v", c.flags, c.env, got.ConfigDirSet)
 		}
 	}
 }

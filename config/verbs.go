@@ -132,6 +132,9 @@ func Parse(w World) (Result, error) {
 	if len(l.args) > 0 && !strings.HasPrefix(l.args[0], "-") {
 		return parseVerb(l, w)
 	}
+	if len(w.Args) == 1 && w.Args[0] == "-v" { // with more it may be meant for verbose, and must not keep a program from its start
+		return Result{Version: true}, nil
+	}
 	var f flags
 	if err := mainJob().read(&f, l, w.Help); err != nil {
 		return Result{}, err
@@ -142,28 +145,31 @@ func Parse(w World) (Result, error) {
 	if len(l.command) == 0 {
 		return Result{}, noCommand(mainJob())
 	}
-	r := &reader{env: w.Env, nested: below(w.Env)}
+	r := &reader{env: w.Env, nested: below(w)}
 	return r.result(Result{Run: r.convert(&f, l.command, w)})
 }
 
 // parseVerb takes the first argument for a verb's name.
 func parseVerb(l line, w World) (Result, error) {
-	var names []string
+	if l.args[0] == "help" {
+		return parseHelp(l, w)
+	}
 	for _, v := range verbs() {
 		if v.name == l.args[0] {
 			l.args = l.args[1:]
 			return v.parse(l, w)
 		}
-		names = append(names, v.name)
 	}
-	e := &Error{
-		Text: "unknown verb " + strconv.Quote(l.args[0]),
-		Hint: "the verbs are " + strings.Join(names, ", "),
+	return Result{}, unknownVerb(l)
+}
+
+// parseHelp is how people ask for --help, of a verb or of all.
+func parseHelp(l line, w World) (Result, error) {
+	const help = "--help"
+	if len(l.args) > 1 && !strings.HasPrefix(l.args[1], "-") {
+		return parseVerb(line{args: []string{l.args[1], help}, cut: l.cut}, w)
 	}
-	if !l.cut {
-		e.Hint = "a command stands behind --: " + mainJob().usage + "; " + e.Hint
-	}
-	return Result{}, e
+	return Result{}, mainJob().read(&flags{}, line{args: []string{help}}, w.Help)
 }
 
 // parse reads a verb's own flags and their twins. The other verbs' variables are
@@ -175,7 +181,7 @@ func (v *verb) parse(l line, w World) (Result, error) {
 			Hint: v.usage,
 		}
 	}
-	r := &reader{env: w.Env, nested: below(w.Env)}
+	r := &reader{env: w.Env, nested: below(w)}
 	switch v.name {
 	case "version":
 		err := v.read(&struct{}{}, l, w.Help)

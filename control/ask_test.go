@@ -175,6 +175,9 @@ func TestFullQueue(t *testing.T) {
 		}
 		waiting = append(waiting, conn)
 	}
+	if !h.me.honest(h.Addr()) {
+		t.Error("taken for an impostor")
+	}
 	if err := soon(t, h.Addr(), Status); !errors.Is(err, errFull) {
 		t.Errorf("%v", err)
 	}

@@ -157,6 +157,7 @@ func TestStalledLoop(t *testing.T) {
 		})
 	}
 	clients.Wait()
+	h.dial(t).send("x\n").hear() // those before it are not in the queue any more
 	// Those that the loop will not hear of any more cost nothing.
 	eventually(t, "room", func() bool { return h.inside() <= cap(h.calls) })
 	owed := map[uint64]bool{}
@@ -273,18 +274,7 @@ func exhaust(t testing.TB) (restore func()) {
 // loop stays; an answer is claimed once.
 func TestCrowd(t *testing.T) {
 	h := bound(t)
-	ln, err := h.adopt()
-	if err != nil {
-		t.Fatal(err)
-	}
-	next := func() *caller {
-		h.dial(t)
-		conn, err := ln.AcceptUnix()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return newCaller(conn)
-	}
+	next := func() *caller { _, c := accepted(t, h); return c }
 	cr, quit := newCrowd(2), make(chan struct{})
 	first, second, third := next(), next(), next()
 	begun := time.Now()

@@ -261,6 +261,22 @@ func (h *house) serve(t testing.TB) *house {
 
 func open(t testing.TB) *house { t.Helper(); return bound(t).serve(t) }
 
+// accepted is a connection to a server that does not serve, seen from both ends.
+func accepted(t testing.TB, h *house) (*wire, *caller) {
+	t.Helper()
+	w := h.dial(t)
+	var conn *net.UnixConn
+	ln, err := h.adopt()
+	if err == nil {
+		conn, err = ln.AcceptUnix()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return w, newCaller(conn)
+}
+
 // next waits for a call.
 func (h *house) next(t testing.TB) Call {
 	t.Helper()

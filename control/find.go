@@ -74,7 +74,7 @@ func Find(env func(string) (string, bool)) (string, error) {
 	}
 	hint := "name it with " + variable + " or --control"
 	if errors.Is(err, errNone) {
-		hint = "run it inside of the container (docker exec, kubectl exec); an init with another address is named with --control"
+		hint = "run it inside of the container (docker exec, kubectl exec): its PID namespace and its network namespace count; an init with another address is named with --control"
 	}
 	return "", &Error{fmt.Errorf("find the init: %w", err), hint}
 }

@@ -122,8 +122,11 @@ func (s *Server) open() *net.UnixListener {
 func (s *Server) adopt() (*net.UnixListener, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	switch {
+	case s.closed:
 		return nil, net.ErrClosed
+	case s.listen != nil:
+		return s.listen, nil
 	}
 	ln, err := net.FileListener(s.socket)
 	if err != nil {

@@ -190,16 +190,7 @@ func TestSaid(t *testing.T) {
 // there is no room for only that is kept.
 func TestPush(t *testing.T) {
 	h := bound(t)
-	ln, err := h.adopt()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := h.dial(t)
-	conn, err := ln.AcceptUnix()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := newCaller(conn)
+	w, c := accepted(t, h)
 	defer c.close()
 	full := []byte(strings.Repeat("x", 1<<20))
 	c.push(full, false)
@@ -221,7 +212,7 @@ func TestPush(t *testing.T) {
 	if string(c.rest) != "three\n" {
 		t.Errorf("%q kept", c.rest)
 	}
-	go func() { c.flush(enough); _ = conn.Close() }()
+	go func() { c.flush(enough); _ = c.conn.Close() }()
 	if got := w.over(); !strings.HasSuffix(got, "xthree\n") {
 		t.Errorf("%q", got[max(len(got)-20, 0):])
 	}
@@ -416,15 +407,16 @@ func TestClose(t *testing.T) {
 
 // TestCloseIsNoHangUp: nobody has left because the server ended.
 func TestCloseIsNoHangUp(t *testing.T) {
-	for range 20 {
-		h := open(t)
-		for range 5 {
-			h.waits(t)
-		}
-		h.stop()
-		if n := len(h.Calls()); n > 0 {
-			t.Fatalf("%d calls, the first %+v", n, <-h.Calls())
-		}
+	h := bound(t)
+	_, c := accepted(t, h)
+	h.crowd.enter(c, nil)
+	id, _ := h.crowd.ask(c, true)
+	h.Close()
+	for range 30 { // which would be chosen at random
+		h.left(c, id)
+	}
+	if n := len(h.Calls()); n > 0 {
+		t.Errorf("%d calls, the first %+v", n, <-h.Calls())
 	}
 }
 
@@ -503,6 +495,7 @@ func TestConcurrent(t *testing.T) {
 		})
 	}
 	clients.Wait()
+	h.dial(t).send("x\n").hear() // those before it are not in the queue any more
 	eventually(t, "all gone", func() bool { return h.inside() == 0 })
 	h.stop()
 	h.calls <- Call{}

@@ -43,6 +43,17 @@ func DiscoverAll(configDir string, euid int) (All, error) {
 	return all, nil
 }
 
+// AnyDirectory tells that configDir has a directory for hooks of any kind, be it
+// an empty one.
+func AnyDirectory(configDir string) bool {
+	for _, kind := range kinds() {
+		if _, err := look(filepath.Join(configDir, kind.Dir())); configDir != "" && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // problems are those of one directory, or the one that it can't be read.
 func problems(dir string, err error) Problems {
 	var refused Problems

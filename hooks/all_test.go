@@ -112,6 +112,27 @@ func TestDanglingDirectories(t *testing.T) {
 	}
 }
 
+func TestAnyDirectory(t *testing.T) {
+	for _, kind := range kinds() {
+		dir := t.TempDir()
+		put(t, dir, "README", "text", 0o644)
+		if AnyDirectory(dir) {
+			t.Errorf("%q holds none", dir)
+		}
+		must(t, os.Mkdir(filepath.Join(dir, kind.Dir()), 0o755))
+		if !AnyDirectory(dir) {
+			t.Errorf("%q has %s", dir, kind.Dir())
+		}
+	}
+	if AnyDirectory(t.TempDir() + "/none") {
+		t.Error("what is not there holds none")
+	}
+	t.Chdir(tree(t))
+	if AnyDirectory("") {
+		t.Error("an empty name stands for the working directory")
+	}
+}
+
 func TestWaves(t *testing.T) {
 	dir := tree(t)
 	for _, c := range []struct {

@@ -262,6 +262,26 @@ func TestRefusedTogetherInOrder(t *testing.T) {
 	}
 }
 
+// Where remedies differ, the first is told with its file, and how many there are
+// that the next start will tell.
+func TestHintOfSeveral(t *testing.T) {
+	for _, c := range []struct {
+		problems Problems
+		want     string
+	}{
+		{nil, ""},
+		{Problems{{"/a", "x", ""}}, ""},
+		{Problems{{"/a", "x", ""}, {"/b", "x", "do"}, {"/c", "x", "do"}}, "do"},
+		{Problems{{"/a", "x", "do"}, {"/b", "x", "do"}}, "do"},
+		{Problems{{"/a", "x", ""}, {"/b", "x", "do"}, {"/c", "x", "try"}}, `"/b": do; and 1 more hint, for the others`},
+		{Problems{{"/b\n", "x", "do"}, {"/c", "x", "try"}, {"/d", "x", "do"}, {"/e", "x", "ask"}}, `"/b\n": do; and 2 more hints, for the others`},
+	} {
+		if got := c.problems.Hint(); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.problems, got, c.want)
+		}
+	}
+}
+
 func TestErrorStaysOneLine(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "10-a\nb", script+"# drainit: \"x\"\n", 0o644)

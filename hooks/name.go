@@ -35,7 +35,7 @@ func beginsWithNumber(file string) bool { return file != "" && digit(file[0]) }
 func splitName(file string) (order int, name string, err error) {
 	stem := strings.TrimSuffix(file, extension(file))
 	digits := len(stem) - len(strings.TrimLeft(stem, "0123456789"))
-	name = strings.TrimLeft(stem[digits:], "-_.")
+	name = strings.TrimLeft(stem[digits:], "-_. ")
 	if digits == 0 {
 		name = stem // a separator separates something
 	}

@@ -15,6 +15,10 @@ func TestSplitName(t *testing.T) {
 		{"hand-over", 50, "hand-over"},
 		{"hand-over.sh", 50, "hand-over"},
 		{"05_a", 5, "a"},
+		{"10 hand over.sh", 10, "hand over"},
+		{"10 - a", 10, "a"},
+		{"10 .sh", 10, "10 "},
+		{" a", 50, " a"},
 		{"7.a.sh", 7, "a"},
 		{"7a", 7, "a"},
 		{"0-a", 0, "a"},
@@ -62,10 +66,10 @@ func FuzzNames(f *testing.F) {
 		if !beginsWithNumber(s) && (err != nil || order != defaultOrder) {
 			t.Errorf("%q: order %d, error %v", s, order, err)
 		}
-		if strings.Trim(s, "-_.") == "" || strings.HasPrefix(s, "-") || strings.HasPrefix(s, "_") || strings.HasPrefix(s, ".") || beginsWithNumber(s) {
+		if strings.Trim(s, "-_. ") == "" || strings.HasPrefix(s, "-") || strings.HasPrefix(s, "_") || strings.HasPrefix(s, " ") || strings.HasPrefix(s, ".") || beginsWithNumber(s) {
 			return // not what stands behind a separator
 		}
-		for _, again := range []string{"10-" + s + ".sh", "20_" + s + ".py", "3." + s + ".x"} {
+		for _, again := range []string{"10-" + s + ".sh", "20_" + s + ".py", "7 " + s + ".sh", "3." + s + ".x"} {
 			if _, got, err := splitName(again); got != s || err != nil {
 				t.Errorf("%q has the name %q, %v", again, got, err)
 			}

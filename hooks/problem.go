@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"fmt"
 	"sort"
 	"strconv"
 	"strings"
@@ -14,7 +15,7 @@ type Problem struct {
 }
 
 // Problems are all refused files of a directory, or of all of them, in order of
-// their paths. As an error it is one line; Hint says what to do about the first that has a remedy.
+// their paths. As an error it is one line, and so is Hint.
 type Problems []Problem
 
 // Error names every offender with its reason, in order, on one line.
@@ -26,14 +27,28 @@ func (p Problems) Error() string {
 	return "hooks refused: " + strings.Join(all, "; ")
 }
 
-// Hint is one remedy, that of the first problem that has one, else "".
+// Hint is the remedy, "" where there is none. Where remedies differ it is that of
+// the first problem that has one, with its path, and how many others there are:
+// the next start tells them.
 func (p Problems) Hint() string {
+	var first Problem
+	others := map[string]bool{}
 	for _, one := range p {
-		if one.Hint != "" {
-			return one.Hint
+		switch {
+		case first.Hint == "":
+			first = one
+		case one.Hint != "" && one.Hint != first.Hint:
+			others[one.Hint] = true
 		}
 	}
-	return ""
+	if len(others) == 0 {
+		return first.Hint
+	}
+	many := ""
+	if len(others) > 1 {
+		many = "s"
+	}
+	return fmt.Sprintf("%q: %s; and %d more hint%s, for the others", first.Path, first.Hint, len(others), many)
 }
 
 // sort keeps what was found about one file in the order in which it was found.

@@ -125,7 +125,9 @@ func (w *watcher) seeStep(e Effect, s *seenStep) {
 	case KillStep:
 		w.require(s.call != noCall && s.termed, e)
 	case TermLeft:
-		w.require(s.called && s.call == noCall && s.left && !s.stopped, e)
+		ended, pressed := s.call == noCall && s.left, s.call == stopCall && s.termed
+		w.require(s.called && !s.stopped && !s.told && (ended || pressed), e)
+		s.told = true
 	case KillLeft:
 		w.require(s.called && !s.stopped, e)
 	case StepStopped:

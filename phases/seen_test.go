@@ -51,6 +51,7 @@ type seenStep struct {
 	termed                bool // the call was told
 	started, failed       bool
 	called, left, stopped bool      // with stop; which left some; which is over
+	told                  bool      // what its start left was
 	at                    time.Time // when it was called with stop
 }
 

@@ -60,7 +60,7 @@ func TestFailureThenStop(t *testing.T) {
 	r.want("0s start step 1 (no end)", "0s start step 2 (no end)", "0s start step 3 (no end)",
 		"1s step 1 did not start: failed (1s)", "1s withdraw", "2s step 2 started (2s)", "2s say joined TERM",
 		"2s TERM to step 3", "3s KILL to step 3", "3s step 3 did not start: killed (3s)",
-		"3s enter lifecycle (5.9s)", "3s stop step 2 (4.9s)", "7.9s TERM to step 2", "8.9s KILL to step 2",
+		"3s enter lifecycle (5.9s)", "3s stop step 2 (4.9s)", "7.9s TERM to step 2", "8.4s TERM to what step 2 left", "8.9s KILL to step 2",
 		"8.9s KILL to what step 2 left", "8.9s step 2 stopped: killed (5.9s)", "8.9s enter end", "8.9s exit 125")
 }
 
@@ -125,7 +125,7 @@ func TestStartsLeaveTheRest(t *testing.T) {
 	r.want("0s start step 1 (no end)", "0s withdraw", "1m7s TERM to step 1", "1m7.5s step 1 started (1m7.5s)",
 		"1m7.5s enter phases (10s)", "1m7.5s start phase 1 (10s)", "1m17.5s TERM to phase 1", "1m18.5s KILL to phase 1",
 		"1m18.5s phase 1 killed (11s)", "1m18.5s enter lifecycle (10s)", "1m18.5s stop step 1 (9s)",
-		"1m27.5s TERM to step 1", "1m28.5s KILL to step 1", "1m28.5s KILL to what step 1 left",
+		"1m27.5s TERM to step 1", "1m28s TERM to what step 1 left", "1m28.5s KILL to step 1", "1m28.5s KILL to what step 1 left",
 		"1m28.5s step 1 stopped: killed (10s)", "1m28.5s enter end", "1m28.5s exit 143")
 }
 

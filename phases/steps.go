@@ -12,6 +12,7 @@ type step struct {
 	since   time.Time // when the running call began
 	end     time.Time // when that is told, or killed; zero: it has no end of its own
 	verdict Result    // what its end is called once it was told
+	told    bool      // what its start left behind was, while its stop runs
 }
 
 type stepState int
@@ -218,10 +219,10 @@ func (m *Machine) stepDue(now time.Time, i int) []Effect {
 		out := []Effect{{Kind: KillStep, Hook: i}}
 		return append(out, m.startBroken(now, i, Killed, now.Sub(s.since))...)
 	case stopping:
-		return []Effect{m.press(i, Overran)}
+		return []Effect{m.press(now, i, Overran)}
 	}
-	s.end = time.Time{} // the wave's end is the next
-	return []Effect{}
+	s.end, s.told = time.Time{}, true // the wave's end is the next
+	return []Effect{{Kind: TermLeft, Hook: i}}
 }
 
 // wavesUp counts the waves that would have to be stopped if every start that runs

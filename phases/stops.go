@@ -56,19 +56,21 @@ func (m *Machine) boundStops(now time.Time) {
 	}
 }
 
-// press sends TERM to a stop that takes too long.
-func (m *Machine) press(i int, why Result) Effect {
+// press sends TERM to a stop that takes too long. What its start left behind is
+// told halfway to the wave's end, should the stop not have ended by then: it would
+// have nothing but KILL.
+func (m *Machine) press(now time.Time, i int, why Result) Effect {
 	s := &m.steps[i]
-	s.state, s.verdict, s.end = pressed, why, time.Time{}
+	s.state, s.verdict, s.end = pressed, why, now.Add(max(m.end.Sub(now), 0)/2)
 	return Effect{Kind: TermStep, Hook: i}
 }
 
 // interruptStops tells the running stops to hurry.
-func (m *Machine) interruptStops(time.Time) []Effect {
+func (m *Machine) interruptStops(now time.Time) []Effect {
 	var out []Effect
 	for i := range m.steps {
 		if m.steps[i].state == stopping {
-			out = append(out, m.press(i, Interrupted))
+			out = append(out, m.press(now, i, Interrupted))
 		}
 	}
 	return out
@@ -88,6 +90,9 @@ func (m *Machine) stopOver(now time.Time, ev Event) []Effect {
 	s.state, s.end = clearing, time.Time{}
 	if ev.Last {
 		return m.stepStopped(now, ev.Hook)
+	}
+	if s.told {
+		return nil
 	}
 	return []Effect{{Kind: TermLeft, Hook: ev.Hook}}
 }
@@ -113,21 +118,20 @@ func (m *Machine) stopsOver(now time.Time) []Effect {
 
 // killWave: the wave's time is over. KILL is not waited for.
 func (m *Machine) killWave(now time.Time) []Effect {
-	var out []Effect
+	var kill, left, done []Effect // each kind together, so that it is performed at once
 	for i := range m.steps {
 		s := &m.steps[i]
 		switch s.state {
 		case stopping, pressed:
-			s.verdict = Killed
-			out = append(out, Effect{Kind: KillStep, Hook: i})
+			kill = append(kill, Effect{Kind: KillStep, Hook: i})
 		case clearing:
-			s.verdict = Killed
 		default:
 			continue
 		}
-		out = append(out, Effect{Kind: KillLeft, Hook: i},
-			Effect{Kind: StepStopped, Hook: i, Result: s.verdict, Took: now.Sub(s.since)})
-		s.state, s.end = stopped, time.Time{}
+		s.state, s.verdict, s.end = stopped, Killed, time.Time{}
+		left = append(left, Effect{Kind: KillLeft, Hook: i})
+		done = append(done, Effect{Kind: StepStopped, Hook: i, Result: Killed, Took: now.Sub(s.since)})
 	}
+	out := append(append(kill, left...), done...)
 	return append(out, m.stopWave(now)...)
 }

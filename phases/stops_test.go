@@ -52,8 +52,8 @@ func TestStopsInReverse(t *testing.T) {
 		"10s step 1 stopped: failed (1s)", "10s enter end", "10s exit 3, the workload's own")
 }
 
-// A stop that hangs is told, and killed at its wave's end, with what its start
-// left; its sibling and the waves before it are stopped.
+// A stop that hangs is told, and what its start left halfway from there to the
+// wave's end, at which both are killed; its sibling and the waves before it are stopped.
 func TestStopHangs(t *testing.T) {
 	in := long()
 	in.StepTimeout = set(50 * ms)
@@ -61,7 +61,7 @@ func TestStopHangs(t *testing.T) {
 	r.do(stepEnds(2, true))
 	r.pass(60 * ms)
 	r.do(stepEnds(0, true))
-	r.want("0s step 3 stopped: ok (0s)", "25ms TERM to step 2", "50ms KILL to step 2", "50ms KILL to what step 2 left",
+	r.want("0s step 3 stopped: ok (0s)", "25ms TERM to step 2", "37.5ms TERM to what step 2 left", "50ms KILL to step 2", "50ms KILL to what step 2 left",
 		"50ms step 2 stopped: killed (50ms)", "50ms stop step 1 (25ms)", "60ms step 1 stopped: ok (10ms)",
 		"60ms enter end", "60ms exit 3, the workload's own")
 }
@@ -75,8 +75,8 @@ func TestStopOverruns(t *testing.T) {
 	r.want("9s TERM to step 1", "9.5s TERM to what step 1 left", "10s KILL to what step 1 left",
 		"10s step 1 stopped: killed (10s)", "10s enter end", "10s exit 3, the workload's own")
 	r = atLifecycle(t, stepped(long(), nil, 1))
-	r.at(9500*ms, stepEnds(0, true))
-	r.want("9s TERM to step 1", "9.5s step 1 stopped: overran (9.5s)", "9.5s enter end", "9.5s exit 3, the workload's own")
+	r.at(9400*ms, stepEnds(0, true))
+	r.want("9s TERM to step 1", "9.4s step 1 stopped: overran (9.4s)", "9.4s enter end", "9.4s exit 3, the workload's own")
 }
 
 // One that can't be started still leaves what its start left to be told.
@@ -109,12 +109,12 @@ func TestInterruptStops(t *testing.T) {
 	r := atLifecycle(t, stepped(long(), nil, 1, 2, 2, 2))
 	r.at(sec, stepLeaves(3, true))
 	r.at(2*sec, sigINT)
-	r.at(2500*ms, stepEnds(2, true))
+	r.at(2400*ms, stepEnds(2, true))
 	r.at(4*sec, stepEnds(0, true))
 	r.want("1s TERM to what step 4 left", "2s say hurried INT in lifecycle", "2s TERM to step 2", "2s TERM to step 3",
-		"2.5s step 3 stopped: interrupted (2.5s)",
-		"3s KILL to step 2", "3s KILL to what step 2 left", "3s step 2 stopped: killed (3s)",
-		"3s KILL to what step 4 left", "3s step 4 stopped: killed (3s)", "3s stop step 1 (9s)",
+		"2.4s step 3 stopped: interrupted (2.4s)", "2.5s TERM to what step 2 left",
+		"3s KILL to step 2", "3s KILL to what step 2 left", "3s KILL to what step 4 left",
+		"3s step 2 stopped: killed (3s)", "3s step 4 stopped: killed (3s)", "3s stop step 1 (9s)",
 		"4s step 1 stopped: ok (1s)", "4s enter end", "4s exit 3, the workload's own")
 }
 
@@ -124,7 +124,7 @@ func TestShortWave(t *testing.T) {
 	in.StepTimeout = set(sec)
 	r := atLifecycle(t, stepped(in, nil, 1))
 	r.pass(time.Minute)
-	r.want("500ms TERM to step 1", "1s KILL to step 1", "1s KILL to what step 1 left", "1s step 1 stopped: killed (1s)",
+	r.want("500ms TERM to step 1", "750ms TERM to what step 1 left", "1s KILL to step 1", "1s KILL to what step 1 left", "1s step 1 stopped: killed (1s)",
 		"1s enter end", "1s exit 3, the workload's own")
 }
 
@@ -138,8 +138,8 @@ func TestNoTimeForStops(t *testing.T) {
 	r.do(sigTERM)
 	r.at(sec, exitLast)
 	r.want("0s withdraw", "0s enter announce (0s)", "0s enter gate (20s)", "0s tell TERM", "1s enter lifecycle (0s)",
-		"1s stop step 2 (0s)", "1s TERM to step 2", "1s KILL to step 2", "1s KILL to what step 2 left", "1s step 2 stopped: killed (0s)",
-		"1s stop step 1 (0s)", "1s TERM to step 1", "1s KILL to step 1", "1s KILL to what step 1 left", "1s step 1 stopped: killed (0s)",
+		"1s stop step 2 (0s)", "1s TERM to step 2", "1s TERM to what step 2 left", "1s KILL to step 2", "1s KILL to what step 2 left", "1s step 2 stopped: killed (0s)",
+		"1s stop step 1 (0s)", "1s TERM to step 1", "1s TERM to what step 1 left", "1s KILL to step 1", "1s KILL to what step 1 left", "1s step 1 stopped: killed (0s)",
 		"1s enter end", "1s exit 3, the workload's own")
 }
 
@@ -187,7 +187,7 @@ func TestStopJoinsTheStops(t *testing.T) {
 	r.at(sec, sigTERM) // until 5 s
 	r.pass(time.Minute)
 	r.want("0s withdraw", "0s enter lifecycle (20s)", "0s stop step 2 (9s)", "1s say joined TERM",
-		"1.975s TERM to step 2", "2.95s KILL to step 2", "2.95s KILL to what step 2 left", "2.95s step 2 stopped: killed (2.95s)",
-		"2.95s stop step 1 (975ms)", "3.925s TERM to step 1", "4.9s KILL to step 1", "4.9s KILL to what step 1 left",
+		"1.975s TERM to step 2", "2.4625s TERM to what step 2 left", "2.95s KILL to step 2", "2.95s KILL to what step 2 left", "2.95s step 2 stopped: killed (2.95s)",
+		"2.95s stop step 1 (975ms)", "3.925s TERM to step 1", "4.4125s TERM to what step 1 left", "4.9s KILL to step 1", "4.9s KILL to what step 1 left",
 		"4.9s step 1 stopped: killed (1.95s)", "4.9s enter end", "4.9s exit 3, the workload's own")
 }

@@ -43,22 +43,25 @@ func Open() *Relay {
 	r := &Relay{
 		set:    Forwardable().Minus(faults).With(syscall.SIGCHLD),
 		thread: syscall.Gettid(),
-		c:      make(chan os.Signal, Max),
+		c:      early,
 		child:  make(chan os.Signal, 1),
 		woken:  make(chan struct{}, 1),
 	}
-	early := make([]os.Signal, 0, Max)
+	if r.c == nil {
+		r.c = make(chan os.Signal, Max)
+	}
+	soon := make([]os.Signal, 0, Max)
 	for sig := range Forwardable().each {
 		switch {
 		case signal.Ignored(sig) || inherited.Has(sig):
 			r.ignored = append(r.ignored, sig)
 		case before.Has(sig):
-			early = append(early, sig)
+			soon = append(soon, sig)
 		default:
 			r.late = append(r.late, sig)
 		}
 	}
-	r.subscribe(early)
+	r.subscribe(soon)
 	// TTOU too: the terminal sends it to a process in its background that
 	// writes to it or asks for its foreground, unless the thread blocks it.
 	block(r.set.With(syscall.SIGTTOU).With(syscall.SIGPIPE))
@@ -69,12 +72,12 @@ func Open() *Relay {
 // subscribe asks the runtime for signals. Each is a handshake with a thread of
 // the runtime's; from this goroutine, which has a thread of its own, each would
 // also hand that over and back.
-func (r *Relay) subscribe(early []os.Signal) {
+func (r *Relay) subscribe(soon []os.Signal) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		signal.Notify(r.child, syscall.SIGCHLD)
-		signal.Notify(r.c, early...)
+		signal.Notify(r.c, soon...)
 	}()
 	<-done
 }

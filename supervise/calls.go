@@ -19,6 +19,7 @@ type call struct {
 	stop     bool
 	proc     *child.Proc // nil: its start has not been answered, or it has ended
 	answered bool
+	asked    time.Time
 	signal   syscall.Signal // sent, or to be sent once the process is known
 	allowed  time.Duration  // below 0: as long as it takes
 	status   *int           // nil: it has not ended by itself
@@ -40,7 +41,7 @@ func tag(k hooks.Kind, i int, stop bool) int {
 // call begins one.
 func (l *loop) call(h hooks.Hook, i int, stop bool, allowed time.Duration) {
 	t := tag(h.Kind, i, stop)
-	l.calls[t] = &call{hook: h, index: i, stop: stop, allowed: allowed}
+	l.calls[t] = &call{hook: h, index: i, stop: stop, allowed: allowed, asked: time.Now()}
 	argv := []string{h.Path}
 	if h.Kind == hooks.Step {
 		argv = append(argv, verb(stop))
@@ -49,7 +50,7 @@ func (l *loop) call(h hooks.Hook, i int, stop bool, allowed time.Duration) {
 	l.start(child.Spec{
 		Argv: argv, Env: hooks.Environment(l.Env, twins(), l.brief(h, allowed)),
 		Dir: l.Dir, Name: h.Name, Kind: h.Kind.String(), Session: true,
-		Keep:   h.Kind == hooks.Step && !stop,
+		Keep: h.Kind == hooks.Step && !stop, Supervises: h.Kind == hooks.Companion,
 		Check:  func() error { return l.Recheck(h) },
 		Output: func(line string) { l.HookLine(attrs, line) },
 	}, t)
@@ -120,7 +121,7 @@ func (l *loop) callStarted(s child.Started) {
 	}
 	c.proc = s.Proc
 	if c.signal != 0 {
-		l.Procs.SignalHook(c.proc, c.signal)
+		l.Procs.SignalHooks([]*child.Proc{c.proc}, c.signal)
 	}
 }
 
@@ -166,14 +167,28 @@ func (l *loop) signalCall(k hooks.Kind, i int, stop bool, sig syscall.Signal) {
 	if c == nil {
 		return
 	}
-	c.signal = sig
-	switch {
-	case c.proc != nil:
-		l.Procs.SignalHook(c.proc, sig)
-	case !c.answered && sig == syscall.SIGKILL:
-		l.giveUp()
+	l.signalCalls([]*call{c}, sig)
+}
+
+// signalCalls does so for several at once, which costs no more than for one.
+func (l *loop) signalCalls(all []*call, sig syscall.Signal) {
+	var procs []*child.Proc
+	for _, c := range all {
+		c.signal = sig
+		switch {
+		case c.proc != nil:
+			procs = append(procs, c.proc)
+		case !c.answered && sig == syscall.SIGKILL && time.Since(c.asked) >= hangs:
+			l.giveUp()
+		}
+	}
+	if procs != nil {
+		l.Procs.SignalHooks(procs, sig)
 	}
 }
+
+// hangs is how long a start may take before it is said to.
+const hangs = 500 * time.Millisecond
 
 // giveUp has what waits behind a start that hangs, in execve(2) or before it,
 // served by another thread. The late answer comes when it comes.
@@ -183,39 +198,44 @@ func (l *loop) giveUp() {
 	}
 }
 
-// signalStep signals the call of a step that runs.
-func (l *loop) signalStep(i int, sig syscall.Signal) {
-	l.signalCall(hooks.Step, i, l.calls[tag(hooks.Step, i, true)] != nil, sig)
+// stepCall is the call of a step that runs.
+func (l *loop) stepCall(i int) *call {
+	if c := l.calls[tag(hooks.Step, i, true)]; c != nil {
+		return c
+	}
+	return l.startOf(i)
 }
 
 // startOf is the call with which a step was started.
 func (l *loop) startOf(i int) *call { return l.calls[tag(hooks.Step, i, false)] }
 
-// last tells whether nothing is left of what a step's start left behind.
+// last tells whether nothing is left of what a step's start left behind. Where
+// that can't be told, what there was is believed to be there.
 func (l *loop) last(c *call) bool {
 	if c.hook.Kind != hooks.Step || !c.stop {
 		return true
 	}
-	return !l.left(c.index)
-}
-
-// left tells whether something is left of a step. Where that can't be told, what
-// there was is believed to be there.
-func (l *loop) left(i int) bool {
-	kept := l.startOf(i).kept
+	kept := l.startOf(c.index).kept
 	if kept == nil {
-		return false
+		return true
 	}
-	n, _ := l.Procs.Left(kept)
-	return n > 0
+	n, _ := l.Procs.Left([]*child.Proc{kept})
+	return n[0] == 0
 }
 
-// signalLeft signals what a step left behind.
-func (l *loop) signalLeft(i int, sig syscall.Signal) {
-	if kept := l.startOf(i).kept; kept != nil {
-		n := l.Procs.SignalLeft(kept, sig)
-		l.Log.Debug("step's processes told to stop", hookAttr(l.startOf(i).hook), signalAttr(sig), slog.Int("count", n))
+// signalLeft signals what steps left behind.
+func (l *loop) signalLeft(steps []int, sig syscall.Signal) {
+	var all []*child.Proc
+	for _, i := range steps {
+		if kept := l.startOf(i).kept; kept != nil {
+			all = append(all, kept)
+		}
 	}
+	if all == nil {
+		return
+	}
+	n := l.Procs.SignalLeft(all, sig)
+	l.Log.Debug("steps' processes told to stop", signalAttr(sig), slog.Int("count", n))
 }
 
 // clearing tells whether a step's leftovers are being waited for.
@@ -227,9 +247,21 @@ func (l *loop) cleared() []phases.Event {
 		return nil
 	}
 	l.looked()
+	var all []*child.Proc
+	var steps []int
 	var events []phases.Event
 	for i := range l.tell.steps {
-		if l.tell.steps[i].clearing && !l.left(i) {
+		switch {
+		case !l.tell.steps[i].clearing:
+		case l.startOf(i).kept != nil:
+			all, steps = append(all, l.startOf(i).kept), append(steps, i)
+		default:
+			events = append(events, phases.Event{Kind: phases.StepGone, Hook: i})
+		}
+	}
+	left, _ := l.Procs.Left(all)
+	for k, i := range steps {
+		if left[k] == 0 {
 			events = append(events, phases.Event{Kind: phases.StepGone, Hook: i})
 		}
 	}

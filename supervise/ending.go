@@ -6,14 +6,13 @@ import (
 	"syscall"
 	"time"
 
-	"drainit/phases"
 	"drainit/report"
 	"drainit/signals"
 )
 
 // logEnd is the last line.
 func (l *loop) logEnd() {
-	if l.workload == nil && !l.tell.stopped() {
+	if l.workload == nil && !l.tell.stopped() && !l.early() {
 		return
 	}
 	var args []any
@@ -85,11 +84,7 @@ func reported(all []hookTold) []report.Hook {
 		if h.result == "" {
 			continue
 		}
-		result := h.result
-		if result == "stopped" || result == "started" {
-			result = phases.Succeeded.String()
-		}
-		list = append(list, report.Hook{Name: h.name, Result: result, Seconds: h.seconds})
+		list = append(list, report.Hook{Name: h.name, Result: h.last.String(), Seconds: h.took.Seconds()})
 	}
 	return list
 }

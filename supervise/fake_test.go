@@ -40,6 +40,7 @@ type fake struct {
 	calls     chan control.Call
 	toldState *control.State // that a client was told
 	reports   [][]byte
+	looks     int           // for whose processes are, to signal them
 	chldLate  time.Duration // how long CHLD takes to arrive
 	noProc    bool          // /proc can't be read
 	denied    syscall.Errno // what signalling the workload says

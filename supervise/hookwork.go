@@ -25,30 +25,68 @@ func (l *loop) performHook(e phases.Effect) {
 		l.startStep(i, e)
 	case phases.StopStep:
 		l.stopStep(i, e.Window)
-	case phases.TermStep:
-		l.signalStep(i, syscall.SIGTERM)
-	case phases.KillStep:
-		l.signalStep(i, syscall.SIGKILL)
-	case phases.TermLeft:
-		l.tell.clear(i)
-		l.pause = 0
-		l.looked()
-		l.signalLeft(i, syscall.SIGTERM)
-	case phases.KillLeft:
-		l.signalLeft(i, syscall.SIGKILL)
 	case phases.StepStarted, phases.StepFailed, phases.StepStopped:
 		l.stepDone(i, e)
 	case phases.StartCompanion:
 		l.startCompanion(i)
 	case phases.CompanionRests:
 		l.companionRests(i, e)
-	case phases.TermCompanion:
-		l.signalCall(hooks.Companion, i, false, syscall.SIGTERM)
-	case phases.KillCompanion:
-		l.killCompanion(i)
 	default:
 		l.say(e)
 	}
+}
+
+// performTogether does the first effects at once where they signal hooks of one
+// kind, since finding out whose processes are costs as much for many as for one.
+// It returns how many those were.
+func (l *loop) performTogether(effects []phases.Effect) int {
+	kind := effects[0].Kind
+	sig, signals := map[phases.EffectKind]syscall.Signal{
+		phases.TermCompanion: syscall.SIGTERM, phases.KillCompanion: syscall.SIGKILL,
+		phases.TermStep: syscall.SIGTERM, phases.KillStep: syscall.SIGKILL,
+		phases.TermLeft: syscall.SIGTERM, phases.KillLeft: syscall.SIGKILL,
+	}[kind]
+	if !signals {
+		return 0
+	}
+	var hooked []int
+	for _, e := range effects {
+		if e.Kind != kind {
+			break
+		}
+		hooked = append(hooked, e.Hook)
+	}
+	switch kind {
+	case phases.TermCompanion, phases.KillCompanion:
+		l.signalCompanions(hooked, sig)
+	case phases.TermStep, phases.KillStep:
+		var calls []*call
+		for _, i := range hooked {
+			calls = append(calls, l.stepCall(i))
+		}
+		l.signalCalls(calls, sig)
+	case phases.TermLeft:
+		for _, i := range hooked {
+			l.tell.clear(i)
+		}
+		l.pause = 0
+		l.looked()
+		l.signalLeft(hooked, sig)
+	default:
+		l.signalLeft(hooked, sig)
+	}
+	return len(hooked)
+}
+
+func (l *loop) signalCompanions(all []int, sig syscall.Signal) {
+	var calls []*call
+	for _, i := range all {
+		if sig == syscall.SIGKILL {
+			l.Log.Warn("companion killed", hookAttr(l.job.Hooks.Companions.Hooks[i]))
+		}
+		calls = append(calls, l.calls[tag(hooks.Companion, i, false)])
+	}
+	l.signalCalls(calls, sig)
 }
 
 // startPhase asks for the process. A file that has turned bad since the start
@@ -99,11 +137,6 @@ func (l *loop) companionRests(i int, e phases.Effect) {
 	}
 	l.tell.companions[i].state = "resting"
 	l.Log.Warn("companion ended", args...)
-}
-
-func (l *loop) killCompanion(i int) {
-	l.Log.Warn("companion killed", hookAttr(l.job.Hooks.Companions.Hooks[i]))
-	l.signalCall(hooks.Companion, i, false, syscall.SIGKILL)
 }
 
 // phaseDone logs a phase's end.

@@ -241,3 +241,70 @@ func TestPlanBeforeSteps(t *testing.T) {
 		}
 	})
 }
+
+// A plan that fits only at the workload's or the announcement's cost says so.
+func TestTightPlan(t *testing.T) {
+	for name, c := range map[string]struct {
+		in   budget.Input
+		want int
+	}{
+		"room for all": {full(), 0},
+		"no time for the workload": {budget.Input{
+			Grace: set(30 * sec), Linger: set(28 * sec), Headroom: fallback(sec)}, 1},
+		"no announcement": {budget.Input{
+			Grace: set(30 * sec), Announce: fallback(5 * sec), DrainTimeout: set(27 * sec), Headroom: fallback(sec)}, 1},
+		"does not fit at all": {budget.Input{Grace: set(3 * sec), DrainTimeout: set(9 * sec)}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f := newFake(behaviour{self: sec})
+				f.run(f.job(c.in), f.world())
+				if got := len(f.find("drain plan is tight")); got != c.want {
+					t.Errorf("warned %d times: %q", got, f.messages())
+				}
+			})
+		})
+	}
+}
+
+// The report has a step's stop where that was called, else its start.
+func TestReportedSteps(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFake(behaviour{self: sec})
+		f.steps, f.undo = []behaviour{{self: sec}}, []behaviour{{self: 3 * sec, status: 1}}
+		job := f.job(full())
+		job.Config.ReportSet = true
+		f.run(job, f.world())
+		if got := string(f.reports[0]); !strings.Contains(got, `"steps":[{"name":"step-1","result":"failed","seconds":3}]`) {
+			t.Error(got)
+		}
+	})
+}
+
+// A run that a failed start ends has a last line, too.
+func TestLastLineBehindAFailedStep(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFake(quiet())
+		f.steps = []behaviour{{}, {status: 1}}
+		f.run(f.job(full()), f.world())
+		if m := f.messages(); m[len(m)-1] != "shutdown complete" {
+			t.Errorf("%q", m)
+		}
+	})
+}
+
+// Companions that fill a wide window are told and killed by one look at all
+// processes each.
+func TestCompanionsAreSignalledTogether(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFake(quiet())
+		for range 20 {
+			f.beside = append(f.beside, behaviour{self: never, onStop: never})
+		}
+		f.kill(10*sec, syscall.SIGTERM)
+		f.run(f.job(full()), f.world())
+		if f.looks != 2 {
+			t.Errorf("%d calls", f.looks)
+		}
+	})
+}

@@ -55,20 +55,36 @@ func (l *loop) logPlan() {
 			"config-dir, probe-addr, report and remap-exit are none unless given as flags"))
 	}
 	if !p.GraceSet && !p.Unlimited {
-		l.Log.Info("grace assumed", durAttr("grace", p.Grace), slog.String("platform", c.Platform.Name),
-			slog.String("why", c.Platform.Why), slog.Bool("enforced", false))
+		args := []any{durAttr("grace", p.Grace), slog.String("platform", c.Platform.Name), slog.String("why", c.Platform.Why)}
+		if p.GateEndless() {
+			args = append(args, slog.Bool("enforced", false))
+		} else {
+			args = append(args, slog.String("hint", "set --grace-period: what is stopped behind the workload needs an end of it"))
+		}
+		l.Log.Info("grace assumed", args...)
 	}
 	plan := l.planArgs()
 	l.Log.Info("drain plan", plan...)
 	if short := p.Shortfall(); short > 0 {
 		l.Log.Warn("drain plan does not fit", append(plan, durAttr("shortfall", short), l.advice())...)
 	}
+	if why := l.tight(); why != "" {
+		l.Log.Warn("drain plan is tight", slog.String("why", why), durAttr("announce", p.Announce),
+			durAttr("drain_timeout", p.Gate), slog.String("hint", "drainit budget shows what the grace period goes to"))
+	}
+	hint := "--drain-budget"
+	if !c.Budget.DrainBudget.Set && p.Phases < c.Budget.DrainBudget.D {
+		hint = "a longer --grace-period where the orchestrator gives it, or less of another figure"
+	}
 	for _, h := range l.job.Hooks.Phases.Hooks {
 		if h.MaxDuration > p.Phases {
 			l.Log.Warn("phase has less than it declares", hookAttr(h),
-				durAttr("max_duration", h.MaxDuration), durAttr("phases", p.Phases),
-				slog.String("hint", "a longer --grace-period where the orchestrator gives it, or --drain-budget"))
+				durAttr("max_duration", h.MaxDuration), durAttr("phases", p.Phases), slog.String("hint", hint))
 		}
+	}
+	if c.ConfigDirSet && !hooks.AnyDirectory(c.ConfigDir) {
+		l.Log.Warn("no hooks", slog.String("config_dir", c.ConfigDir),
+			slog.String("hint", "it holds none of phases.d, lifecycle.d, background.d"))
 	}
 	if c.DrainOn == 0 && (p.GraceSet || len(l.job.Hooks.Phases.Hooks) > 0) {
 		l.Log.Warn("no signal starts the drain", slog.String("hint", "--drain-on none leaves the stop to the workload"))
@@ -76,6 +92,20 @@ func (l *loop) logPlan() {
 	for _, path := range l.job.Hooks.Ignored() {
 		l.Log.Info("file ignored", slog.String("path", path))
 	}
+}
+
+// tight tells what a plan that fits does so at the cost of.
+func (l *loop) tight() string {
+	c, p := l.cfg, l.job.Plan
+	switch {
+	case p.Unlimited || p.Shortfall() > 0:
+		return ""
+	case !p.GateSet && !p.GateEndless() && p.Gate < time.Second:
+		return "the workload has next to nothing from its stop signal to its KILL"
+	case !c.Budget.Announce.Set && p.Announce < c.Budget.Announce.D:
+		return "readiness fails for less than the platform's balancers need to notice"
+	}
+	return ""
 }
 
 // advice is the one figure to change.

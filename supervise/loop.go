@@ -104,13 +104,19 @@ func (l *loop) begin() {
 			l.signal(sig)
 		}
 	}
-	if len(l.job.Hooks.Steps.Hooks) > 0 && l.reason == "" {
+	if l.early() && l.reason == "" {
 		l.logPlan()
 	}
 	l.step(phases.Event{Kind: phases.Begin})
 	if !l.over {
 		l.Asked()
 	}
+}
+
+// early tells that something is started before the workload, which the plan is
+// told before; else it can wait until that has been started.
+func (l *loop) early() bool {
+	return len(l.job.Hooks.Steps.Hooks)+len(l.job.Hooks.Companions.Hooks) > 0
 }
 
 // startWorkload asks for it. What it finds in its environment beside the init's
@@ -173,8 +179,13 @@ func (l *loop) step(events ...phases.Event) {
 	for len(l.queue) > 0 {
 		events, l.queue = l.queue, nil
 		now := time.Now()
-		for _, e := range l.machine.Step(now, events...) {
-			l.perform(now, e)
+		effects := l.machine.Step(now, events...)
+		for i := 0; i < len(effects); i++ {
+			if n := l.performTogether(effects[i:]); n > 0 {
+				i += n - 1
+				continue
+			}
+			l.perform(now, effects[i])
 		}
 	}
 	l.stepping = false
@@ -204,7 +215,7 @@ func (l *loop) workloadStarted(s child.Started) {
 	}
 	l.workload, l.started = s.Proc, time.Now()
 	l.Ready()
-	if len(l.job.Hooks.Steps.Hooks) == 0 {
+	if !l.early() {
 		l.logPlan()
 	}
 	l.Log.Info("workload started", slog.Int("pid", l.workload.PID))

@@ -31,7 +31,7 @@ func (l *loop) perform(now time.Time, e phases.Effect) {
 	case phases.KillRest:
 		l.killRest()
 	case phases.Final:
-		l.final(now, e)
+		l.final(e)
 	case phases.Exit:
 		l.finish()
 	default:
@@ -121,7 +121,8 @@ func (l *loop) say(e phases.Effect) {
 
 // final: nothing of the shutdown's figures changes any more. The last line of the
 // log, the report and the metrics tell them.
-func (l *loop) final(now time.Time, e phases.Effect) {
+func (l *loop) final(e phases.Effect) {
+	now := time.Now() // what came before in the same step may have taken its time
 	l.status = e.Status
 	if to, ok := l.cfg.RemapExit[e.Status]; ok && e.Own {
 		l.status = to

@@ -82,12 +82,21 @@ func (f *fake) behaviour(t int) behaviour {
 	return behaviour{}
 }
 
-// Left counts what a step left behind.
-func (f *fake) Left(p *child.Proc) (int, bool) { return f.leftOf(p, func(*fakeProc) {}), !f.noProc }
+// Left counts what steps left behind.
+func (f *fake) Left(all []*child.Proc) ([]int, bool) {
+	var counts []int
+	for _, p := range all {
+		counts = append(counts, f.leftOf(p, func(*fakeProc) {}))
+	}
+	return counts, !f.noProc
+}
 
 // SignalLeft signals it.
-func (f *fake) SignalLeft(p *child.Proc, sig syscall.Signal) int {
-	n := f.leftOf(p, func(q *fakeProc) { f.deliver(q, sig) })
+func (f *fake) SignalLeft(all []*child.Proc, sig syscall.Signal) int {
+	n := 0
+	for _, p := range all {
+		n += f.leftOf(p, func(q *fakeProc) { f.deliver(q, sig) })
+	}
 	f.note("%v to %d left", sig, n)
 	return n
 }
@@ -254,6 +263,14 @@ func (f *fake) deliver(p *fakeProc, sig syscall.Signal) {
 		if p.dying = true; p.stopped == 0 {
 			f.endAfter(p, p.onStop, 0)
 		}
+	}
+}
+
+// SignalHooks does so to several hooks.
+func (f *fake) SignalHooks(all []*child.Proc, sig syscall.Signal) {
+	f.looks++
+	for _, p := range all {
+		f.SignalHook(p, sig)
 	}
 }
 

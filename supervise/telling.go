@@ -45,6 +45,8 @@ type hookTold struct {
 	seconds  float64
 	since    time.Time // when the running call began
 	clearing bool
+	last     phases.Result // of its latest call
+	took     time.Duration // by that
 }
 
 // run notes that a call has begun.
@@ -53,6 +55,7 @@ func (h *hookTold) run(state string) { h.state, h.since = state, time.Now() }
 // done notes its end.
 func (h *hookTold) done(state string, took time.Duration) {
 	h.state, h.result, h.since, h.seconds = state, state, time.Time{}, took.Seconds()
+	h.took = took
 }
 
 type companionTold struct {
@@ -135,6 +138,7 @@ func (t *telling) enter(now time.Time, e phases.Effect) {
 
 func (t *telling) phaseDone(i int, r phases.Result, took time.Duration) {
 	t.phases[i].done(r.String(), took)
+	t.phases[i].last = r
 }
 
 // clear notes that what a step left is waited for.
@@ -160,6 +164,7 @@ func (t *telling) stepDone(i int, e phases.Effect) {
 		state = "stopped"
 	}
 	s.done(state, took)
+	s.last, s.took = e.Result, e.Took
 }
 
 func (t *telling) finish(now time.Time) { t.endedAt = now }

@@ -23,9 +23,9 @@ type processes interface {
 	Register(child.Started)
 	Reap() child.Reaped
 	Signal(p *child.Proc, sig syscall.Signal, group bool) error
-	SignalHook(p *child.Proc, sig syscall.Signal)
-	SignalLeft(p *child.Proc, sig syscall.Signal) int
-	Left(p *child.Proc) (int, bool)
+	SignalHooks(all []*child.Proc, sig syscall.Signal)
+	SignalLeft(all []*child.Proc, sig syscall.Signal) int
+	Left(all []*child.Proc) ([]int, bool)
 	Forget(p *child.Proc)
 	SignalRest(group int, sig syscall.Signal, resume bool) child.Rest
 	Remains() (int, bool)

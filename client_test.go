@@ -170,6 +170,20 @@ func TestClientElsewhere(t *testing.T) {
 	}
 }
 
+// TestClientOfAnotherUser: who may not ask learns who may.
+func TestClientOfAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		skip(t, "changes the user")
+	}
+	addr, _ := controlled(t, func(s *control.Server, call control.Call) { s.Answer(call.ID, control.Answer{}) })
+	cmd := verb(t, "announce", "--control", addr)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 33, Gid: 33}}
+	status, _, errs := ended(t, cmd)
+	if want := "refused: user 33 is neither root nor the init's own, 0\ndrainit: hint: run it as the init's own user, or as root: docker exec -u 0\n"; status != 69 || !strings.HasSuffix(errs, want) {
+		t.Errorf("%d %q", status, errs)
+	}
+}
+
 // TestClientFrozen: an init that does not answer, because it is stopped, is
 // unreachable; whoever waits for a drain that has begun goes on waiting.
 func TestClientFrozen(t *testing.T) {

@@ -22,6 +22,7 @@ const redial = 20 * time.Millisecond
 
 // Why there was no answer.
 var (
+	errRefused = errors.New("refused")
 	errHungUp  = errors.New("hung up without an answer")
 	errDropped = errors.New("hung up without an answer, nor had it taken the request")
 	errLate    = errors.New("no answer in time")
@@ -93,7 +94,11 @@ func attempt(ctx context.Context, addr string, text []byte, progress func(string
 	}
 	_ = conn.SetDeadline(due)
 	_, _ = conn.Write(text) // whoever has closed already may have said why
-	return hear(conn, progress)
+	a, err := hear(conn, progress)
+	if errors.Is(err, errRefused) && me.stranger(conn) {
+		err = &Error{err, "run it as the init's own user, or as root: docker exec -u 0"}
+	}
+	return a, err
 }
 
 // hear reads what the init says until it has answered.
@@ -111,7 +116,7 @@ func hear(conn *net.UnixConn, progress func(string)) (Answer, error) {
 		case err != nil:
 			return Answer{}, err
 		case r.Refused != "":
-			return Answer{}, errors.New("refused: " + r.Refused)
+			return Answer{}, fmt.Errorf("%w: %s", errRefused, r.Refused)
 		case r.Answer != nil:
 			return Answer{Code: r.Answer.Code, Text: r.Answer.Text, Status: r.Answer.Status}, nil
 		}

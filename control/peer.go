@@ -153,3 +153,10 @@ func (me identity) trustServer(conn *net.UnixConn, addr string) error {
 	}
 	return fmt.Errorf("user %d listens there, who is neither root nor ours, %d", user, me.user)
 }
+
+// stranger tells that we are neither root nor the user who listens, so that it
+// answers nothing that we ask.
+func (me identity) stranger(conn *net.UnixConn) bool {
+	cred, err := credentials(conn)
+	return err == nil && me.user != 0 && int(cred.Uid) != me.user
+}

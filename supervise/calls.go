@@ -141,6 +141,9 @@ func (l *loop) callEnded(c *call, e child.Exit) phases.Event {
 	if e.Kept {
 		c.kept = e.Proc
 	}
+	if c.hook.Kind == hooks.Companion {
+		l.companionOver(c.index)
+	}
 	return c.event(false, l.last(c))
 }
 

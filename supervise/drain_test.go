@@ -245,3 +245,22 @@ func TestReport(t *testing.T) {
 		})
 	}
 }
+
+// A companion that has ended in the shutdown has stopped.
+func TestStatusOfStoppedCompanions(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFake(quiet())
+		f.steps, f.undo = []behaviour{{}}, []behaviour{{self: 3 * sec}}
+		f.beside = []behaviour{lasting(), {self: 8 * sec}, {self: never, onStop: 3 * sec}}
+		f.kill(3*sec, syscall.SIGTERM) // companions from 8 s on
+		f.ask(9500*ms, asks(1, control.Status))
+		f.run(f.job(full()), f.world())
+		var got []string
+		for _, c := range f.toldState.Companions {
+			got = append(got, c.State)
+		}
+		if !slices.Equal(got, []string{"stopped", "stopped", "running"}) {
+			t.Errorf("%q", got)
+		}
+	})
+}

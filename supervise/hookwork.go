@@ -78,6 +78,14 @@ func (l *loop) performTogether(effects []phases.Effect) int {
 	return len(hooked)
 }
 
+// companionOver notes that one which does not run will not run any more.
+func (l *loop) companionOver(i int) {
+	c := l.calls[tag(hooks.Companion, i, false)]
+	if l.machine.Stage() >= phases.Companions && (c == nil || c.answered && c.proc == nil) {
+		l.tell.companions[i].state = "stopped"
+	}
+}
+
 func (l *loop) signalCompanions(all []int, sig syscall.Signal) {
 	var calls []*call
 	for _, i := range all {

@@ -52,7 +52,7 @@ func (l *loop) logPlan() {
 	c, p := l.cfg, l.job.Plan
 	if c.Nested {
 		l.Log.Info("below another init", slog.String("hint",
-			"config-dir, probe-addr, report and remap-exit are none unless given as flags"))
+			"config-dir, probe-addr, report and remap-exit are none, and announce-delay is 0, unless given as flags"))
 	}
 	if !p.GraceSet && !p.Unlimited {
 		args := []any{durAttr("grace", p.Grace), slog.String("platform", c.Platform.Name), slog.String("why", c.Platform.Why)}
@@ -136,6 +136,11 @@ func (l *loop) planArgs() []any {
 // enter logs a stage that begins.
 func (l *loop) enter(now time.Time, e phases.Effect) {
 	l.tell.enter(now, e)
+	if e.Stage == phases.Companions {
+		for i := range l.tell.companions {
+			l.companionOver(i)
+		}
+	}
 	switch {
 	case !e.Stage.Timed():
 		if e.Stage == phases.Drained {

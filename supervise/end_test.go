@@ -151,3 +151,18 @@ func TestOneLine(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A stop signal that comes together with the end of everything has a deadline
+// too: the last lines keep to it.
+func TestStopAtTheEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		in := roomy()
+		in.Grace, in.Headroom = set(0), set(0)
+		f := newFake(behaviour{leaves: []behaviour{{self: 6 * sec}}})
+		f.chldLate = ms // the signal is heard first
+		f.kill(6*sec, syscall.SIGTERM)
+		if r := f.run(f.job(in), f.world()); r.took > 6*sec {
+			t.Errorf("%+v", r)
+		}
+	})
+}

@@ -160,6 +160,10 @@ func (l *loop) flushLimit(now time.Time) time.Duration {
 	limit := flushMax
 	if hard, ok := l.machine.Hard(); ok {
 		limit = min(limit, hard.Sub(now))
+	} else if l.tell.stopped() { // what had ended by then was taken in before the signal
+		if hard, ok := l.job.Plan.Deadline(l.tell.stoppedAt); ok {
+			limit = min(limit, hard.Sub(now))
+		}
 	}
 	return max(limit, 0)
 }

@@ -158,7 +158,7 @@ func TestStopAtTheEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		in := roomy()
 		in.Grace, in.Headroom = set(0), set(0)
-		f := newFake(behaviour{leaves: []behaviour{{self: 6*sec - ms/2}}})
+		f := newFake(behaviour{leaves: []behaviour{{self: 6*sec - ms/2, onStop: never}}})
 		f.chldLate = ms // the signal is heard first
 		f.kill(6*sec, syscall.SIGTERM)
 		if r := f.run(f.job(in), f.world()); r.took > 6*sec {

@@ -3,6 +3,7 @@ package child
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -71,6 +72,54 @@ func TestCompanionsDaemons(t *testing.T) {
 		}
 		awaitExit(t, table, companion)
 		eventually(t, "nothing left", func() bool { return !reap(table).Left })
+	}
+}
+
+// TestSupervises: TERM leaves to one that supervises what it has in other groups,
+// as an init below this one does, and reaches what has lost its parent. KILL
+// reaches all.
+func TestSupervises(t *testing.T) {
+	if !isolated(t) {
+		return
+	}
+	for _, supervises := range []bool{true, false} {
+		table := newOwner(t)
+		dir := t.TempDir()
+		up, told := filepath.Join(dir, "up"), filepath.Join(dir, "told")
+		s := hookSpec("companion", "a", "mkfifo "+up+"; trap 'echo leader >> "+told+"' TERM; "+
+			"setsid sh -c 'trap \"echo child >> "+told+"\" TERM; echo > "+up+"; while :; do sleep 0.02; done' & read x < "+up+"; "+
+			"while :; do sleep 0.02; done")
+		s.Supervises = supervises
+		p := startOne(t, table, s)
+		eventually(t, "the child", func() bool {
+			o, _ := table.look(zero)
+			n := 0
+			o.each(owner{hook: p}, func(q process) {
+				if q.group != p.PID {
+					n++
+				}
+			})
+			_, err := os.Stat(up)
+			return n > 0 && err == nil
+		})
+		eventually(t, "the leader is told", func() bool {
+			table.SignalHooks([]*Proc{p}, syscall.SIGTERM)
+			text, _ := os.ReadFile(told)
+			return strings.Contains(string(text), "leader")
+		})
+		if !supervises {
+			eventually(t, "the child is told", func() bool {
+				text, _ := os.ReadFile(told)
+				return strings.Contains(string(text), "child")
+			})
+		}
+		table.SignalHooks([]*Proc{p}, syscall.SIGKILL)
+		awaitExit(t, table, p)
+		eventually(t, "nothing left", func() bool { return !reap(table).Left })
+		text, _ := os.ReadFile(told)
+		if got := strings.Contains(string(text), "child"); got == supervises {
+			t.Errorf("supervises %v, the child was told: %v", supervises, got)
+		}
 	}
 }
 

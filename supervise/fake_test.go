@@ -41,6 +41,8 @@ type fake struct {
 	toldState *control.State // that a client was told
 	reports   [][]byte
 	looks     int           // for whose processes are, to signal them
+	slowly    time.Duration // that signalling hooks takes
+	flushed   time.Duration // the time that the log had at the end
 	chldLate  time.Duration // how long CHLD takes to arrive
 	noProc    bool          // /proc can't be read
 	denied    syscall.Errno // what signalling the workload says
@@ -130,7 +132,10 @@ func (f *fake) kill(after time.Duration, sig syscall.Signal) {
 }
 
 // flush takes as long as it may.
-func (f *fake) flush(limit time.Duration) { time.Sleep(limit) }
+func (f *fake) flush(limit time.Duration) {
+	f.flushed = limit
+	time.Sleep(limit)
+}
 
 // Drain does, too.
 func (f *fake) Drain(limit time.Duration) { time.Sleep(limit) }

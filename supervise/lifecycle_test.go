@@ -308,3 +308,17 @@ func TestCompanionsAreSignalledTogether(t *testing.T) {
 		}
 	})
 }
+
+// The last line has its time, however long what was done before it took.
+func TestLastLineBehindSlowKills(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFake(quiet())
+		f.beside = []behaviour{{self: never, onStop: never}}
+		f.slowly = 300 * ms
+		f.kill(10*sec, syscall.SIGTERM)
+		f.run(f.job(full()), f.world())
+		if total := f.find("shutdown complete")[0].attrs["total"]; f.flushed < flushMax/2 || total != "15.3s" {
+			t.Errorf("%v for the last lines, total %s", f.flushed, total)
+		}
+	})
+}

@@ -269,6 +269,7 @@ func (f *fake) deliver(p *fakeProc, sig syscall.Signal) {
 // SignalHooks does so to several hooks.
 func (f *fake) SignalHooks(all []*child.Proc, sig syscall.Signal) {
 	f.looks++
+	time.Sleep(f.slowly)
 	for _, p := range all {
 		f.SignalHook(p, sig)
 	}
